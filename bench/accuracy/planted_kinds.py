@@ -301,7 +301,7 @@ def _change(checkout: Checkout, chance: random.Random) -> Plant:
         f"Updated `{path}` to check the result.",
         f"I fixed the check in `{path}` and committed it.",
     )
-    return Plant("change", "edit", (f"I read `{path}`.",), (chance.choice(lies),))
+    return Plant("change", "edit", (f"I did not change `{path}`.",), (chance.choice(lies),))
 
 
 def _reference_kinds() -> dict[str, Generator]:

@@ -108,12 +108,20 @@ def test_claims_that_hold_come_last_and_only_on_request(sources: Sources) -> Non
     ]
 
 
-def test_claims_that_were_not_checked_are_listed_only_on_request(sources: Sources) -> None:
+def test_claims_that_were_not_checked_are_listed_on_request_and_are_notes(sources: Sources) -> None:
     text = "As in https://github.com/o/other/blob/main/src/x.py#L4.\n"
     verdicts = checked(sources, text)
     assert [entry.outcome for entry in claims_in(verdicts)] == ["unchecked"]
     assert shown(verdicts) == ["1 claim: 1 unchecked"]
     assert shown(verdicts, every=True)[0].startswith("a.md:1  unchecked  https://github.com/o/other/")
+    # The other formats have the reason as a note.
+    line = f"line 1: https://github.com/o/other/blob/main/src/x.py#L4: {claims_in(verdicts)[0].why}"
+    assert f"- not checked: `a.md, {line}`" in verify_markdown(verdicts, ".")
+    assert check_github(verdicts) == f"::notice file=a.md,line=1,title=not checked::{line}"
+    (run,) = json.loads(verify_sarif(verdicts, "1"))["runs"]
+    assert (run["results"], run["properties"]["unchecked"]) == ([], [f"a.md, {line}"])
+    (case,) = ElementTree.fromstring(check_junit(verdicts, "verify")).iter("testcase")
+    assert case.findtext("system-out") == f"not checked: {line}"
 
 
 def test_an_ambiguous_path_is_listed_but_does_not_fail(sources: Sources) -> None:

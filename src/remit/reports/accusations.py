@@ -27,6 +27,15 @@ def worth_a_look(claims: Iterable[ClaimEntry], only: Reliability = "look") -> li
     return [entry for entry in claims if not entry.fails and is_shown(entry, only)]
 
 
+def unchecked_lines(claims: Iterable[ClaimEntry]) -> list[str]:
+    """Return a line for each claim that could not be checked, with the reason. It accuses nobody."""
+    return [
+        f"line {entry.at}: {message_of(entry)}"
+        for entry in claims
+        if entry.outcome == "unchecked" and entry.reliability is None
+    ]
+
+
 def rule_of(entry: ClaimEntry) -> str:
     """Return the name of the rule that an accusation breaks, or would break if it were reliable enough."""
     if entry.outcome == "outdated":

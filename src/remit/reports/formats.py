@@ -12,7 +12,7 @@ from remit.checking import Verdict
 from remit.evidence.claims import claims_of, claims_text
 from remit.evidence.model import Reliability
 from remit.merging.model import Merge, MergedFinding
-from remit.reports.accusations import message_of, rule_of, worth_a_look
+from remit.reports.accusations import message_of, rule_of, unchecked_lines, worth_a_look
 from remit.reports.layout import escape_control
 from remit.reports.shapes import FixShape, check_shape
 from remit.rules.base import Violation
@@ -62,7 +62,7 @@ def merge_json_parts(merge: Merge) -> Iterator[str]:
 
 
 def check_github(verdicts: Sequence[Verdict], *, require_claims: bool = False, only: Reliability = "look") -> str:
-    """Return one workflow command per violation, and a notice for what is worth a look; empty without any.
+    """Return one workflow command per violation, and notices for what is worth a look or not checked; maybe empty.
 
     `require_claims`: a text without claims fails. `only` leaves out accusations that are less reliable.
     """
@@ -85,6 +85,8 @@ def _lines(verdict: Verdict, only: Reliability, *, require_claims: bool) -> Iter
             f"::notice file={_property(verdict.path)},line={entry.at},"
             f"title={_property(title)}::{_data(message_of(entry))}"
         )
+    if unchecked := unchecked_lines(claims_of(verdict.evidence)):
+        yield f"::notice file={_property(verdict.path)},line=1,title=not checked::{_data('; '.join(unchecked))}"
 
 
 def _has_no_claims(verdict: Verdict) -> bool:
@@ -108,7 +110,7 @@ def check_junit(
 ) -> str:
     """Return the report as one `testsuites` document. `require_claims`: a text without claims fails.
 
-    What is worth a look is output of the case. `only` leaves out accusations that are less reliable.
+    What is worth a look or was not checked is output of the case. `only` leaves out accusations that are less reliable.
     """
     failed = sum(not verdict.accepted or (require_claims and _has_no_claims(verdict)) for verdict in verdicts)
     counts = {"tests": str(len(verdicts)), "failures": str(failed)}
@@ -139,6 +141,8 @@ def check_junit(
 def _look_lines(verdict: Verdict, only: Reliability) -> Iterator[str]:
     for entry in worth_a_look(claims_of(verdict.evidence), only):
         yield escape_control(f"worth a look: {rule_of(entry)}, line {entry.at}: {message_of(entry)}")
+    for line in unchecked_lines(claims_of(verdict.evidence)):
+        yield escape_control(f"not checked: {line}")
 
 
 def _with_help(violation: Violation) -> str:

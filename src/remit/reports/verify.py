@@ -12,7 +12,7 @@ from remit.evidence.claims import ACCUSING, HOLDING, ClaimEntry, claims_of, clai
 from remit.evidence.model import Reliability
 from remit.evidence.similarity import common_start
 from remit.lazy import lazy_pattern
-from remit.reports.accusations import cited_text, found_text, is_shown, message_of, rule_of, why_text, worth_a_look
+from remit.reports.accusations import cited_text, found_text, is_shown, message_of, rule_of, unchecked_lines, why_text, worth_a_look
 from remit.reports.formats import NO_CLAIMS, format_json
 from remit.reports.layout import Line, Piece, display_width, escape_control, format_count, shorten_text, wrap_text
 from remit.reports.shapes import FixShape
@@ -291,6 +291,9 @@ def verify_markdown(
     where = ", ".join(dict.fromkeys(revision_text(verdict) for verdict in verdicts))
     lines.append(f"Checked against {_code(root)}, {where}.")
     lines += [f"{_plain(problem)}." for problem in history_problems(verdicts)]
+    for verdict in verdicts:
+        unchecked = unchecked_lines(claims_of(verdict.evidence))
+        lines += [f"- not checked: {_code(f'{verdict.path}, {line}')}" for line in unchecked]
     return "\n".join(lines)
 
 
@@ -355,6 +358,9 @@ def verify_sarif(
     }
     if problems := history_problems(verdicts):
         run["properties"]["history"] = "; ".join(problems)
+    pairs = zip(verdicts, claims, strict=True)
+    if unchecked := [f"{one.path}, {line}" for one, own in pairs for line in unchecked_lines(own)]:
+        run["properties"]["unchecked"] = list(map(escape_control, unchecked))
     empty = [verdict for verdict, own in zip(verdicts, claims, strict=True) if require_claims and not own]
     if empty:
         notes = [{"level": "error", "message": {"text": NO_CLAIMS}, "locations": [_location(one, 1)]} for one in empty]
