@@ -73,7 +73,7 @@ def test_lies_of_results_are_found_in_every_kind(rows: list[planted.Row], checko
 
 def test_no_altered_quote_is_accepted(rows: list[planted.Row]) -> None:
     altered = [row for row in rows if row.is_lie and row.kind in {f"quote: {kind}" for kind in ALTERATIONS}]
-    assert len(altered) >= 200
+    assert len(altered) >= 140
     assert [row.case.text for row in altered if row.is_confirmed] == []
     assert [row.case.text for row in altered if row.answer == "silent"] == []
 
