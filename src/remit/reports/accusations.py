@@ -28,7 +28,7 @@ def worth_a_look(claims: Iterable[ClaimEntry], only: Reliability = "look") -> li
 
 
 def unchecked_lines(claims: Iterable[ClaimEntry]) -> list[str]:
-    """Return a line for each claim that could not be checked, with the reason. It accuses nobody."""
+    """Return a line for each claim that could not be checked, with the reason."""
     return [
         f"line {entry.at}: {message_of(entry)}"
         for entry in claims

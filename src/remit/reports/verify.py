@@ -12,7 +12,16 @@ from remit.evidence.claims import ACCUSING, HOLDING, ClaimEntry, claims_of, clai
 from remit.evidence.model import Reliability
 from remit.evidence.similarity import common_start
 from remit.lazy import lazy_pattern
-from remit.reports.accusations import cited_text, found_text, is_shown, message_of, rule_of, unchecked_lines, why_text, worth_a_look
+from remit.reports.accusations import (
+    cited_text,
+    found_text,
+    is_shown,
+    message_of,
+    rule_of,
+    unchecked_lines,
+    why_text,
+    worth_a_look,
+)
 from remit.reports.formats import NO_CLAIMS, format_json
 from remit.reports.layout import Line, Piece, display_width, escape_control, format_count, shorten_text, wrap_text
 from remit.reports.shapes import FixShape
