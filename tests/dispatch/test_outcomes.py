@@ -108,6 +108,16 @@ async def test_budget_of_tokens(play: Play, model: str) -> None:
         assert done.input_tokens + done.output_tokens <= 12_000
 
 
+async def test_a_provider_that_reports_no_tokens_does_not_make_a_budget_endless(play: Play) -> None:
+    used = {"usage": {"input": 0, "output": 0}}
+    turns = [tools(("Read", {"file_path": "a.py", "limit": limit}), text="I look.") | used for limit in range(1, 13)]
+    async with play(*turns) as fleet:
+        done = await fleet.run(limits={"tokens": 12_000})
+        assert done.outcome == "budget", done.error
+        assert 0 < done.turns < 12
+        assert done.input_tokens > 0
+
+
 @both_providers
 async def test_the_budget_limits_the_length_of_the_last_answer(play: Play, model: str) -> None:
     async with play({"text": "short"}) as fleet:

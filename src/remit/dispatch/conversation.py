@@ -198,6 +198,7 @@ class Conversation:
             raise
         response = following.model_response
         repair_surrogates(response)
+        request.correct(response)
         used = response_usage(response)
         record = await self._response_record(response, used)
         confirmed = Moment()

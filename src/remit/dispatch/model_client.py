@@ -252,6 +252,14 @@ class RequestUsage:
         #: The stream of the answer, once it has started.
         self.stream: Any = None
 
+    def correct(self, response: ModelResponse) -> None:
+        """Replace missing and negative numbers of tokens by estimates: otherwise no budget would end."""
+        reported = response.usage
+        if reported.input_tokens <= 0:
+            response.usage = reported = replace(reported, input_tokens=self._input_tokens, cache_read_tokens=0)
+        if reported.output_tokens <= 0:
+            response.usage = replace(reported, output_tokens=estimate_tokens(_received_text(response)))
+
     def used(self, error: BaseException) -> UsageSums:
         """Return the usage of an interrupted request. It does not count as a turn.
 
