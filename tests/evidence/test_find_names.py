@@ -116,6 +116,20 @@ def test_a_use_next_to_the_lines_or_a_comment_does_not_show_a_name_that_is_defin
     assert (facts.is_near, facts.is_other) == (is_near, is_other)
 
 
+@pytest.mark.parametrize(
+    ("path", "head", "line", "definition"),
+    [
+        ("a.c", "void set(int *total) {", "*total = a;", "int total(int n) {\n    return n;\n}"),
+        ("a.rs", "fn set() {", "#[total]", "fn total() {\n}"),
+    ],
+)
+def test_a_pointer_or_an_attribute_shows_a_name_as_code(
+    path: str, head: str, line: str, definition: str, tmp_path: Path
+) -> None:
+    file = source("\n".join([head, *["    int a;"] * 12, line, *["    int a;"] * 12, "}", definition]), path)
+    assert finder(tmp_path).facts(file, "total", 14, None).is_near
+
+
 def test_a_name_elsewhere_is_at_the_nearest_definition_else_at_the_nearest_use(tmp_path: Path) -> None:
     lines = ["pass"] * 100
     lines[49], lines[69], lines[89] = "def login(user):", "login(user)", "x = login"

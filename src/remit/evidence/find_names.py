@@ -64,7 +64,7 @@ _PLAIN_WORD = re.compile(rb"\w+")
 _RECEIVER = lazy_pattern(r"([\w$]*)(?:\([^()]{0,80}\)|\[[^\[\]]{0,80}\]|[?!])*(?:\.|::|->|#)$")
 _SELF = frozenset(("self", "this", "cls", "super", "static", "parent", "base"))
 #: A line that is only a comment.
-_COMMENT = lazy_pattern(r"\s*(?://|#(?![a-z])|\*|/\*|--\s|<!--)")
+_COMMENT = lazy_pattern(r"\s*(?://|#(?![a-z\[])|\*(?:\*?/|\s|$)|/\*|--\s|<!--)")
 _MAX_NEAR, _MAX_LINE, _MAX_RECEIVER = 200, 2_000, 120
 
 #: How dependencies are written, by the name of the file.
