@@ -440,7 +440,8 @@ def _disguised(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, 
     """Yield the references that a reader sees where the text has invisible characters or entities."""
     for run in _DISGUISED.finditer(text):
         seen = _INVISIBLE.sub("", html.unescape(run[0])) if len(run[0]) <= MAX_PATH else ""
-        if seen != run[0] and (written := references_in(seen, exists, bare=bare)):
+        # A reader sees `&amp;#46;` as `&#46;`: it is replaced once.
+        if seen != run[0] and not _DISGUISED.search(seen) and (written := references_in(seen, exists, bare=bare)):
             yield (*run.span(), [replace(one, start=run.start(), end=run.end(), text=run[0]) for one in written])
 
 
