@@ -284,8 +284,15 @@ async def retry_job(database: Database, number: int) -> tuple[Job, str]:
 
 async def list_jobs(database: Database, wanted: ListJobs, *, is_whole: bool) -> list[Job]:
     """Return jobs, the newest first."""
-    names = ("state", "agent", "verdict", "before", "limit")
-    return await jobs.list_jobs(database, **{name: getattr(wanted, name) for name in names}, is_whole=is_whole)
+    chosen = {name: getattr(wanted, name) for name in ("state", "verdict", "before", "limit")}
+    return await jobs.list_jobs(database, agent=printable(wanted.agent), **chosen, is_whole=is_whole)
+
+
+def printable(text: str | None) -> str | None:
+    """Return the text of a filter; None for an empty one. Raises UsageError for one that no row can have."""
+    if text is not None and not (text.isprintable() and len(text) <= 200):
+        raise UsageError("a filter must be printable text of at most 200 characters")
+    return text or None
 
 
 async def list_questions(database: Database, wanted: ListQuestions) -> QuestionList:

@@ -11,7 +11,7 @@ from remit.errors import UsageError
 from remit.ledger.items import ItemKind
 from remit.ledger.ledger_entries import EntrySource, LedgerEntry
 from remit.operations.declaration import described
-from remit.operations.jobs import Number, PageLimit, Verdict
+from remit.operations.jobs import Number, PageLimit, Verdict, printable
 from remit.store import ledger, review_queue
 from remit.store.database import Database
 from remit.store.ledger import EntryFilter
@@ -44,7 +44,7 @@ class ItemChoice(msgspec.Struct, frozen=True, kw_only=True):
         """Return the filter of the store."""
         state = self.state if self.state != "any" else None
         names = ("agent", "category", "path")
-        chosen = {name: _printable(getattr(self, name)) for name in names}
+        chosen = {name: printable(getattr(self, name)) for name in names}
         return ItemFilter(state=state, kind=self.kind, severity=self.severity, plan=self.plan, **chosen)
 
 
@@ -124,12 +124,6 @@ async def list_findings(database: Database, wanted: FindingFilter) -> ItemList:
     return await page_of_items(database, wanted.item_filter(), wanted.after, wanted.limit)
 
 
-def _printable(text: str | None) -> str | None:
-    if text is not None and not (text.isprintable() and len(text) <= 200):
-        raise UsageError("a filter must be printable text of at most 200 characters")
-    return text or None
-
-
 async def page_of_items(database: Database, wanted: ItemFilter, after: str, limit: int) -> ItemList:
     """Return a page of the review queue."""
     found = await review_queue.list_items(database, wanted, after=place_of(after), limit=limit + 1)
@@ -140,7 +134,7 @@ async def page_of_items(database: Database, wanted: ItemFilter, after: str, limi
 async def ledger_page(database: Database, wanted: LedgerPage) -> LedgerList:
     """Return a page of the ledger."""
     names = ("source", "verdict", "job", "plan")
-    chosen = EntryFilter(agent=_printable(wanted.agent), **{name: getattr(wanted, name) for name in names})
+    chosen = EntryFilter(agent=printable(wanted.agent), **{name: getattr(wanted, name) for name in names})
     return LedgerList(entries=await ledger.list_entries(database, chosen, before=wanted.before, limit=wanted.limit))
 
 

@@ -30,7 +30,7 @@ TEXTS = (
     "%00",
     "..",
 )
-#: Addresses that continue a list, and refuse a wrong limit before they use the rest.
+#: Addresses that continue a list, and refuse a wrong limit or state before they use the rest.
 LISTS = (f"{PREFIX}/jobs", f"{PREFIX}/review", f"{PREFIX}/ledger")
 #: Values of fields in a posted document.
 VALUES: tuple[Any, ...] = (
@@ -112,7 +112,8 @@ def test_parameters_never_fail(person: httpx.Client, path: str) -> None:
         for value in (*NUMBERS, *TEXTS, "1.9999999999", "1." + "9" * 18, "9" * 18 + ".1", "²." + "1"):
             yield value, person.get(path, params=dict.fromkeys(names, value))
             if path in LISTS:
-                yield ("after", value), person.get(path, params={"after": value})
+                for name in ("after", "agent"):
+                    yield (name, value), person.get(path, params={name: value})
 
     assert failures(send()) == []
 
@@ -123,7 +124,7 @@ def test_parameters_never_fail(person: httpx.Client, path: str) -> None:
                "tree_max_cost": None, "tree_max_turns": None, "tree_max_seconds": None, "allowed_tools": ["Read"],
                "system": "s", "kind": None, "profile": None}),
     ("/review/1/decide", {"id": str(uuid4()), "verb": "skip", "note": ""}),
-    ("/review/next", {"kind": "", "severity": "", "agent": "", "category": "", "path": "", "plan": ""}),
+    ("/review/next", dict.fromkeys(("kind", "severity", "agent", "category", "path", "plan"))),
     ("/questions/1/answer", {"answer": "retry", "words": ""}),
     ("/check", {"documents": [{"name": "a.md", "text": "x"}], "attempt": 1}),
     ("/verify", {"documents": [{"name": "a.md", "text": "x"}]}),
