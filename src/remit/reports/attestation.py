@@ -61,12 +61,12 @@ def _distinct(subjects: Sequence[Subject]) -> list[Subject]:
     """Return each subject once; a name that occurs with another digest gets a number, because names must differ."""
     used: set[str] = set()
     found = []
-    for fromkey in dict.fromkeys(subjects):
-        name, number = fromkey.name, 2
+    for subject in dict.fromkeys(subjects):
+        name, number = subject.name, 2
         while name in used:
-            name, number = f"{fromkey.name} ({number})", number + 1
+            name, number = f"{subject.name} ({number})", number + 1
         used.add(name)
-        found.append(fromkey._replace(name=name))
+        found.append(subject._replace(name=name))
     return found
 
 
