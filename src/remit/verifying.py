@@ -132,6 +132,7 @@ def _proposals(verdict: Verdict, sources: Sources) -> Iterator[Fix]:
     if short:
         sources.history.restart()  # the check has ended it
         gone = sources.history.removed(dict.fromkeys(short), name)
+        sources.history.close()  # an editor's server runs on
     finder = _TruthFinder(verdict, workspace, gone)
     lines, first = verdict.document.lines, verdict.document.first_line
     for reference in verdict.evidence.references:
