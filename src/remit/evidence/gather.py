@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 
 import msgspec
 from msgspec.structs import replace
@@ -158,7 +158,7 @@ def _read_claims(
     for row in table_rows(pieces):
         if row[0].kind == "code":
             fences.append((row[0], reader.lines.file_above(row[0])))
-            claims.extend(command_claims(row[0]))
+            claims.extend(islice(command_claims(row[0]), MAX_CLAIMS + 1))
             continue
         if row[0].row:
             rows[row[0].row] = tuple(row)
