@@ -55,7 +55,7 @@ class TestSessions:
             find_session([str(folder)], "zz")
         with pytest.raises(UsageError, match="ambiguous \\(2 sessions match: ab22, aa11\\); use a longer prefix"):
             find_session([str(folder)], "a")
-        with pytest.raises(UsageError, match=r"no session is recorded in .*none; .*`remit install claude-code`"):
+        with pytest.raises(UsageError, match=r"no session is recorded in .*; .*`remit install claude-code`"):
             find_session([str(tmp_path / "none")])
         (tmp_path / "fresh").mkdir()
         (tmp_path / "fresh/installed.json").write_text("{}")

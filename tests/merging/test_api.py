@@ -37,7 +37,7 @@ def finding_of(merge: Merge, name: str, agent: str) -> MergedFinding:
 def test_the_examples_merge_into_the_documented_counts(merge: Merge) -> None:
     counts = merge.counts
     assert (merge.status, merge.decision) == ("SUCCESS", "review")
-    assert (counts.inputs, counts.findings, counts.conflicts, counts.dropped) == (6, 13, 6, 4)
+    assert (counts.inputs, counts.findings, counts.conflicts, counts.dropped) == (6, 13, 4, 4)
     assert [(conflict.kind, conflict.finding) for conflict in merge.conflicts if conflict.kind == "compliance"] == [
         ("compliance", "OWASP A02 Cryptographic Failures")
     ]

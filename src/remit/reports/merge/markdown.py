@@ -112,7 +112,7 @@ def _as_text(line: str, claims: Iterable[str], characters: re.Pattern[str]) -> s
     marker = _LINE_START.match(line)
     start = line[: marker.end()] if marker else ""
     parts = line[len(start) :].split("`")  # what is in code marks is cited by the report itself
-    for claim in claims:
+    for claim in dict.fromkeys(claims):  # a second time, the references themselves would be rewritten
         is_there = any(claim in part for part in parts[::2])
         for number in range(0, len(parts), 2):
             part = parts[number]
