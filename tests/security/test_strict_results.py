@@ -167,6 +167,7 @@ def test_a_sent_text_is_not_a_document_of_the_checkout_under_any_name(shop: Path
         pytest.param("`shop/ghost.py` leaks the key (line 12)", id="a line after a missing path"),
         pytest.param("See shop/ghost\u200b.py:12 for more.", id="a zero-width space in prose"),
         pytest.param("See shop/ghost&#46;py:12 for more.", id="an entity in prose"),
+        pytest.param("See shop/ghost&period;py&colon;12 for more.", id="entities instead of all marks"),
     ],
 )
 def test_an_invented_place_elsewhere_in_a_result_is_a_missing_file(shop: Path, text: str) -> None:

@@ -142,7 +142,8 @@ def references_in(
 
     In a sentence, a number after a colon and a space is not a line: `a/b.py`: 12 tests.
     """
-    if not bare and not (may_cite(text) and (":" in text or LINE_SIGN.search(text))):  # most have a colon
+    has_sign = ":" in text or "&" in text  # most have a colon, which may be written as `&colon;`
+    if not bare and not (may_cite(text) and (has_sign or LINE_SIGN.search(text))):
         return []
     if (canonical := canonical_reference(text)) is not None:
         return [canonical]
@@ -449,7 +450,7 @@ def may_cite(text: str) -> bool:
     """Return whether a text may name a line, with or without its file; most cells of a table do not."""
     if _DIGIT.search(text) is None:
         return False
-    is_sure = "`" in text or ":" in text or not text.isascii()  # the usual signs
+    is_sure = "`" in text or ":" in text or "&" in text or not text.isascii()  # the usual signs
     return is_sure or _SIGN.search(text.lower()) is not None
 
 

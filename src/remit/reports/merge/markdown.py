@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from statistics import fmean
 
@@ -64,10 +64,10 @@ _OWN_SECTIONS = frozenset({"Blockers", "References", "Next Steps"})
 _BULLET = re.compile(r"\s*(?:[-*+]|(\d{1,3})[.)])\s+")
 #: A location that holds, or that cannot be checked.
 _NOT_FAILING = frozenset({"verified", "exists", "abbreviated", "unchecked", "planned"})
-#: What is rewritten in a claim that fails; then what is left of it, if it still is one.
-_REWRITTEN = (re.compile(r"[:#.]"), re.compile(r"[/\d]"))
+#: The lines at the end of a location: `:12`, `:12-18`, `#L12`.
+_LINES = re.compile(r"[:#]+(L?\d[\dL:,\s–-]*)$")
 _LINE_START = re.compile(r"\s*(?:[-*+]|\d+[.)]|#+)?\s*")
-_NAMED = {":": "&colon;", "#": "&num;", ".": "&period;", "/": "&sol;"}
+_WITHHELD = "[a location that does not hold]"
 _MERGE_AGAIN = "To merge this with other results, use the JSON form: only that keeps every agent's opinion."
 _BOX_WORDS = {
     "references_valid": "every cited location comes from the merge, which checked it if it could",
@@ -90,9 +90,9 @@ def merge_markdown(merge: Merge, workspace: Workspace | None = None) -> str:
 
 
 def _without_failing_claims(text: str, workspace: Workspace) -> str:
-    """Return a report in which the claims that do not hold are text: agents' words with the false ones not cited."""
+    """Return a report in which the claims that do not hold are marked in the agents' words, and cited no more."""
     sources = Sources(workspace=workspace)
-    for characters in _REWRITTEN:
+    for mark in (_marked, _withheld):
         failing: dict[int, list[str]] = defaultdict(list)
         for verdict in check_text(text, "-", Options(), sources):
             for claim in verdict.evidence.checked:
@@ -102,27 +102,30 @@ def _without_failing_claims(text: str, workspace: Workspace) -> str:
             break
         lines = text.split("\n")
         for at, claims in failing.items():
-            lines[at - 1] = _as_text(lines[at - 1], claims, characters)
+            lines[at - 1] = _without_claims(lines[at - 1], claims, mark)
         text = "\n".join(lines)
     return text
 
 
-def _as_text(line: str, claims: Iterable[str], characters: re.Pattern[str]) -> str:
-    """Return a line with character references in its claims, or in all of its text if a claim is not found in it."""
+def _without_claims(line: str, claims: Iterable[str], mark: Callable[[str], str]) -> str:
+    """Return a line with marks instead of its claims; one mark for all of its text if a claim is not found in it."""
     marker = _LINE_START.match(line)
     start = line[: marker.end()] if marker else ""
     parts = line[len(start) :].split("`")  # what is in code marks is cited by the report itself
-    for claim in dict.fromkeys(claims):  # a second time, the references themselves would be rewritten
-        is_there = any(claim in part for part in parts[::2])
-        for number in range(0, len(parts), 2):
-            part = parts[number]
-            rewritten = characters.sub(_character_reference, claim if is_there else part)
-            parts[number] = part.replace(claim, rewritten) if is_there else rewritten
+    for claim in sorted(set(claims), key=len, reverse=True):
+        if not any(claim in part for part in parts[::2]):
+            return start + _WITHHELD
+        parts[::2] = [part.replace(claim, mark(claim)) for part in parts[::2]]
     return start + "`".join(parts)
 
 
-def _character_reference(match: re.Match[str]) -> str:
-    return _NAMED.get(match[0]) or f"&#x{ord(match[0]):x};"
+def _marked(claim: str) -> str:
+    """Return a location as words: `cart.py:999` is `cart.py [999: does not hold]`."""
+    return _LINES.sub(r" [\1: does not hold]", claim) if _LINES.search(claim) else _WITHHELD
+
+
+def _withheld(_: str) -> str:
+    return _WITHHELD
 
 
 def merged_result(merge: Merge, workspace: Workspace | None = None) -> Result:
