@@ -185,15 +185,20 @@ def keep_result(
         "reviews": [_text(one)[:MAX_NAME_LENGTH] for one in list(about.get("reviews") or ())[:_MAX_REVIEWS]],
     }
     base = _new_base(session_folder, agent_id)
-    if data is None:
+    _write_files(base, data, judged, entry)
+    _prune(session_folder, newest=os.path.basename(base))
+    return msgspec.convert({**entry, "base": base}, KeptResult)
+
+
+def _write_files(base: str, report: bytes | None, judged: Mapping[str, bytes], entry: Mapping[str, Any]) -> None:
+    """Write the report, its judgements by their endings and, last, the entry that names them."""
+    if report is None:
         _remove([base + ".md"])
     else:
-        _write(base + ".md", data[:MAX_TEXT_BYTES])
+        _write(base + ".md", report[:MAX_TEXT_BYTES])
     for ending, document in judged.items():
         _write(base + ending, document)
     _write(base + ".json", json.dumps(entry).encode("ascii"))
-    _prune(session_folder, newest=os.path.basename(base))
-    return msgspec.convert({**entry, "base": base}, KeptResult)
 
 
 def _without_secrets(text: str | None, about: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
