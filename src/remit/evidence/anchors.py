@@ -109,11 +109,11 @@ def anchors_of(text: str) -> frozenset[str]:
         counts[slug] = number + 1
         anchors.add(f"{slug}-{number}" if number else slug)
     # Headings in lists and quotes, and in code: a heading more does no harm.
-    for found in _HEADING.finditer(text):
-        anchors.add(slug_of(found[1]))
-        if own := _OWN_ID.search(found[1]):
-            anchors.add(own[1].lower())
-    anchors.update(found[1].lower().removeprefix("user-content-") for found in _ATTRIBUTE.finditer(text))
+    for match in _HEADING.finditer(text):
+        anchors.add(slug_of(match[1]))
+        if explicit_id := _OWN_ID.search(match[1]):
+            anchors.add(explicit_id[1].lower())
+    anchors.update(attribute[1].lower().removeprefix("user-content-") for attribute in _ATTRIBUTE.finditer(text))
     return frozenset(anchors)
 
 

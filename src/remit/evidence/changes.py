@@ -81,10 +81,10 @@ class ChangeChecker:
             if location is None:
                 continue
             for row in table.rows:
-                found = references_in(row.cells[location], self._workspace.exists, bare=True)
-                if found:
+                references = references_in(row.cells[location], self._workspace.exists, bare=True)
+                if references:
                     stated = plain_text(row.cells[lines]) if lines is not None else ""
-                    yield self._claim(display_path(found[0].path, self._workspace), verb, stated, row, count)
+                    yield self._claim(display_path(references[0].path, self._workspace), verb, stated, row, count)
 
     def _claim(
         self, path: str, verb: str, stated: str, row: Row, count: Callable[[ChangeClaim, SourceFile, str], None]
@@ -159,7 +159,7 @@ def may_write(command: str) -> bool:
     if only_reads(command):
         return False
     runs = find_runs(command)
-    others = [one for one in simple_commands(command) if one.words and not one.shows]
+    others = [simple for simple in simple_commands(command) if simple.words and not simple.shows]
     return len(others) > len(runs) or any("build" in run.checks and "test" not in run.checks for run in runs)
 
 
@@ -170,16 +170,16 @@ def summary_contradicts_tests(result: Result) -> int | None:
         return None
     for block in blocks(result, "test_results"):
         text = "\n".join(_text_of(part) for part in block.content)
-        failures = [found.start() for found in _FAILURES.finditer(text)]
-        passes = [found.start() for found in _PASSES.finditer(text)]
+        failures = [match.start() for match in _FAILURES.finditer(text)]
+        passes = [match.start() for match in _PASSES.finditer(text)]
         # A later line that only passes is a second run, after the failures were fixed.
         if failures and (not passes or "\n" not in text[failures[-1] : passes[-1]]):
             return block.line
     return None
 
 
-def _sentence_around(text: str, at: int) -> str:
-    start = max(text.rfind(mark, 0, at) for mark in (".", "。", "\n")) + 1
+def _sentence_around(text: str, position: int) -> str:
+    start = max(text.rfind(mark, 0, position) for mark in (".", "。", "\n")) + 1
     sentence = _SENTENCE.match(text, start)
     return sentence.group() if sentence else ""
 

@@ -248,15 +248,17 @@ def _of_name(checked: Checked) -> str:
 
 
 def _of_quote(checked: Checked) -> str:
-    code, found = checked.facts.code, checked.found
+    code, location = checked.facts.code, checked.found
     if checked.reason == "quote-elsewhere":
-        return f"the quote is at line {found.line if found is not None else '?'}"
+        return f"the quote is at line {location.line if location is not None else '?'}"
     if checked.reason == "quote-in-other-file":
-        return f"the quote is in {format_location(found)}" if found is not None else "the quote is in another file"
-    if code is None or code.similarity is None or found is None:
+        return (
+            f"the quote is in {format_location(location)}" if location is not None else "the quote is in another file"
+        )
+    if code is None or code.similarity is None or location is None:
         return "the file does not contain these lines"
     share = min(code.similarity, 0.99)  # not 100 %: it differs
-    why = f"the file does not contain these lines; line {found.line} is the most similar ({share:.0%})"
+    why = f"the file does not contain these lines; line {location.line} is the most similar ({share:.0%})"
     difference = code.difference
     if difference is None:
         return why
@@ -266,18 +268,18 @@ def _of_quote(checked: Checked) -> str:
 
 
 def _of_history(checked: Checked) -> str:
-    then, found = checked.then, checked.found
+    then, location = checked.then, checked.found
     if then is None:
         return "it was true when it was written"
     is_gone = checked.facts.state == "missing"
-    verb = "changed" if not is_gone else "renamed" if found is not None else "removed"
+    verb = "changed" if not is_gone else "renamed" if location is not None else "removed"
     changed = f", {verb} in {then.changed_in[:9]}" if then.changed_in else ""
     if changed and then.subject:
         changed += f' "{then.subject[:_MAX_SUBJECT]}"'
     if then.is_file_only:
-        today = f"; now {format_location(found)}" if found is not None else ""
+        today = f"; now {format_location(location)}" if location is not None else ""
         return f"the file was in {then.commit[:9]} ({then.date[:10]}) without what is stated{changed}{today}"
-    today = f"; now at {format_location(found)}" if found is not None else ""
+    today = f"; now at {format_location(location)}" if location is not None else ""
     return f"true in {then.commit[:9]} ({then.date[:10]}){changed}{today}"
 
 

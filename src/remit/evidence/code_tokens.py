@@ -166,16 +166,16 @@ class CodeTokens:
         """Return whether the last token is a comma that a closing bracket makes superfluous; `(x,)` is a tuple."""
         return bool(self.words) and self.words[-1] == "," and (closing != ")" or self.lines[-1] != line)
 
-    def starts_line(self, at: int) -> bool:
+    def starts_line(self, position: int) -> bool:
         """Return whether a token is the first one of its line."""
-        return at == 0 or self.lines[at - 1] != self.lines[at]
+        return position == 0 or self.lines[position - 1] != self.lines[position]
 
-    def of_line(self, at: int) -> list[str]:
+    def of_line(self, position: int) -> list[str]:
         """Return the tokens of the line that contains a token."""
-        first = last = at
-        while first and self.lines[first - 1] == self.lines[at]:
+        first = last = position
+        while first and self.lines[first - 1] == self.lines[position]:
             first -= 1
-        while last + 1 < len(self.words) and self.lines[last + 1] == self.lines[at]:
+        while last + 1 < len(self.words) and self.lines[last + 1] == self.lines[position]:
             last += 1
         return self.words[first : last + 1]
 
@@ -195,28 +195,30 @@ class QuoteTokens:
                 del tokens.words[-1], tokens.lines[-1]  # the bracket that follows it is not part of the excerpt
             if number:
                 self.gaps.add(len(self.words))
-            self.starts.update(len(self.words) + at for at in range(len(tokens)) if tokens.starts_line(at))
+            self.starts.update(
+                len(self.words) + position for position in range(len(tokens)) if tokens.starts_line(position)
+            )
             self.words += tokens.words
             self.comments += [comment for _, comment in tokens.comments]
         self.has_dots = ELLIPSIS in self.words
 
-    def line_from(self, at: int) -> list[str]:
+    def line_from(self, position: int) -> list[str]:
         """Return the tokens of the quoted line that starts at a position."""
-        end = at + 1
+        end = position + 1
         while end < len(self.words) and end not in self.starts:
             end += 1
-        return self.words[at:end]
+        return self.words[position:end]
 
-    def ends_block(self, at: int) -> bool:
+    def ends_block(self, position: int) -> bool:
         """Return whether a line starts at a position, and the line before it has no names."""
-        return at in self.starts and not any(map(is_name, self.line_before(at)))
+        return position in self.starts and not any(map(is_name, self.line_before(position)))
 
-    def line_before(self, at: int) -> list[str]:
+    def line_before(self, position: int) -> list[str]:
         """Return the tokens of the quoted line that ends before a position."""
-        start = at - 1
+        start = position - 1
         while start > 0 and start not in self.starts:
             start -= 1
-        return self.words[start:at]
+        return self.words[start:position]
 
 
 def is_name(word: str) -> bool:
@@ -244,8 +246,8 @@ def _with_short_docstrings(text: str, path: str) -> str:
     return _DOCSTRING.sub(_shortened, text) if language_of(path) in _DOCUMENTED else text
 
 
-def _shortened(found: re.Match[str]) -> str:
-    start, mark, body = found.group("start", "mark", "body")
+def _shortened(docstring: re.Match[str]) -> str:
+    start, mark, body = docstring.group("start", "mark", "body")
     first, _, rest = body.strip().partition("\n")
     # The number of lines stays the same, so that the tokens below keep their lines.
     removed = body.count("\n")
@@ -257,17 +259,17 @@ def _words_of_string(string: str, *, one_mark: bool) -> list[str]:
     mark = '"' if one_mark and _PLAIN_STRING.match(string) else string[0]
     end = len(string) - 1
     if "..." in string or "…" in string:
-        words = [_dots_in_string(found, string, end) for found in _WORD.finditer(string, 1, end)]
+        words = [_dots_in_string(word, string, end) for word in _WORD.finditer(string, 1, end)]
     else:
         words = _WORD.findall(string, 1, end)
     return [mark, *words, mark]
 
 
-def _dots_in_string(found: re.Match[str], string: str, end: int) -> str:
+def _dots_in_string(word: re.Match[str], string: str, end: int) -> str:
     """Return a word of a string. Dots stand for omitted code at its start, and if no name follows them."""
-    if not found[0].startswith(("...", "…")):
-        return found[0]
-    return SPREAD if _NAME_IN_STRING.match(string, found.end(), end) and found.start() != 1 else ELLIPSIS
+    if not word[0].startswith(("...", "…")):
+        return word[0]
+    return SPREAD if _NAME_IN_STRING.match(string, word.end(), end) and word.start() != 1 else ELLIPSIS
 
 
 def _orphan(text: str, path: str) -> int:
@@ -294,14 +296,14 @@ def begins_in_comment(file: SourceFile, line: int) -> bool:
 
 def has_names(text: str, quote: QuoteTokens) -> bool:
     """Return whether a text has the names and numbers of a quote in their order. Without them, it has not the quote."""
-    at = 0
+    position = 0
     for word in quote.words:
         if not (word[0].isalnum() or word[0] == "_"):
             continue
-        at = text.find(word, at)
-        if at < 0:  # a name with an invisible character is found as a token
+        position = text.find(word, position)
+        if position < 0:  # a name with an invisible character is found as a token
             return any(mark in text for mark in INVISIBLE)
-        at += len(word)
+        position += len(word)
     return True
 
 

@@ -106,9 +106,9 @@ def _read_line(command: str) -> tuple[bool, tuple[ReceiptCommand, ...]]:
     if _budget.seconds <= 0:
         return False, ()
     start = time.thread_time()
-    found = _read_once(command)
+    commands = _read_once(command)
     _budget.seconds -= time.thread_time() - start
-    return found
+    return commands
 
 
 @lru_cache(1_024)
@@ -139,7 +139,7 @@ def only_reads(command: str) -> bool:
 
 def shell_reads(command: str) -> list[tuple[str, Span | None]]:
     """Return the files that a line reads, each with the lines that it shows (None: not known)."""
-    found: list[tuple[str, Span | None]] = []
+    shown: list[tuple[str, Span | None]] = []
     commands = simple_commands(command)
     for number, simple in enumerate(commands):
         span = None if simple.writes else _shown_lines(simple)
@@ -148,23 +148,23 @@ def shell_reads(command: str) -> list[tuple[str, Span | None]]:
                 break
             span = _narrowed(span, following)
         names = (join_folder(simple.folder, name) for name in _files(simple))
-        found.extend((name, span) for name in names if name)
-    return found
+        shown.extend((name, span) for name in names if name)
+    return shown
 
 
 def shell_writes(command: str) -> list[str]:
     """Return the files that a line writes by a redirection, `tee`, `sed -i`, `cp`, `mv` or `touch`."""
-    found: list[str | None] = []
+    written: list[str | None] = []
     for simple in simple_commands(command):
         edits = simple.program == "tee" or (simple.program in ("sed", "perl") and not simple.shows)
         names = [*simple.writes, *(_files(simple) if edits else ()), *_targets(simple)]
-        found.extend(join_folder(simple.folder, name) for name in names)
-    return [name for name in found if name]
+        written.extend(join_folder(simple.folder, name) for name in names)
+    return [name for name in written if name]
 
 
 def shell_deletes(command: str) -> list[str]:
     """Return the files that a line deletes or moves away."""
-    found: list[str | None] = []
+    deleted: list[str | None] = []
     for simple in simple_commands(command):
         operands = [word for word in simple.words[1:] if not word.startswith("-")]
         if simple.program == "git" and git_verb(simple.words) in ("rm", "mv"):
@@ -173,13 +173,13 @@ def shell_deletes(command: str) -> list[str]:
             operands = operands[:-1]
         elif simple.program not in ("rm", "unlink", "rmdir", "trash", "shred", "del", "Remove-Item"):
             continue
-        found += [join_folder(simple.folder, name) for name in operands]
-    return [name for name in found if name]
+        deleted += [join_folder(simple.folder, name) for name in operands]
+    return [name for name in deleted if name]
 
 
 def undone_changes(command: str) -> list[str] | None:
     """Return the files whose uncommitted changes a line takes back; None: of all files."""
-    found: list[str] = []
+    undone: list[str] = []
     for simple in simple_commands(command):
         if simple.program != "git":
             continue
@@ -195,8 +195,8 @@ def undone_changes(command: str) -> list[str] | None:
         if is_checkout or (verb == "restore" and "--staged" not in words):
             if "." in operands:
                 return None
-            found += [name for word in operands if (name := join_folder(simple.folder, word))]
-    return found
+            undone += [name for word in operands if (name := join_folder(simple.folder, word))]
+    return undone
 
 
 def git_verbs(command: str) -> list[str]:
@@ -248,10 +248,10 @@ def _shown_lines(simple: ReceiptCommand) -> Span | None:
         case "head":
             return _first_lines(words)
         case "tail":
-            starts = [int(found[1]) for word in words if (found := _TAIL_START.match(word))]
+            starts = [int(match[1]) for word in words if (match := _TAIL_START.match(word))]
             return (starts[0], WHOLE) if starts else None
         case "sed" if "-n" in words:
-            spans = [found for word in words if (found := _SED_SPAN.match(word))]
+            spans = [match for word in words if (match := _SED_SPAN.match(word))]
             return (int(spans[0][1]), int(spans[0][2] or spans[0][1])) if len(spans) == 1 else None
     return None
 
@@ -259,8 +259,8 @@ def _shown_lines(simple: ReceiptCommand) -> Span | None:
 def _first_lines(words: list[str]) -> Span | None:
     """Return what `head` shows: ten lines by default; None for bytes or a number counted from the end."""
     for word, following in pairwise([*words, ""]):
-        if found := _HEAD_COUNT.match(word):
-            return (1, int(found[1]))
+        if match := _HEAD_COUNT.match(word):
+            return (1, int(match[1]))
         if word in ("-n", "--lines"):
             return (1, int(following)) if following.isdecimal() and len(following) < 10 else None
         if word.startswith("-") and word not in ("-q", "-v"):

@@ -157,22 +157,22 @@ class _Places:
     """Which section and block of a result each line belongs to."""
 
     def __init__(self, sections: list[Section]) -> None:
-        found: dict[int, tuple[str | None, str | None]] = {}
+        places: dict[int, tuple[str | None, str | None]] = {}
         for section in sections:
             for part in section.content:
-                found[part.line] = section.key, None
+                places[part.line] = section.key, None
             for block in section.blocks:
                 place = section.key, block_key(block.heading) if block.heading else None
-                found.update(dict.fromkeys((part.line for part in block.content), place))
-                found[block.line] = place
-            found[section.line] = section.key, None
-        self._starts = sorted(found)
-        self._places = [found[line] for line in self._starts]
+                places.update(dict.fromkeys((part.line for part in block.content), place))
+                places[block.line] = place
+            places[section.line] = section.key, None
+        self._starts = sorted(places)
+        self._places = [places[line] for line in self._starts]
 
     def at(self, line: int) -> tuple[str | None, str | None]:
         """Return the section and the block of a line."""
-        at = bisect_right(self._starts, line)
-        return self._places[at - 1] if at else (None, None)
+        index = bisect_right(self._starts, line)
+        return self._places[index - 1] if index else (None, None)
 
 
 class _Walker:
@@ -217,11 +217,11 @@ class _Walker:
             lines = columns.lines_of(row, cells)
             section, block = self.places.at(row.line)
             is_request = any(map(_METHOD.match, cells))
-            for at, (cell, head) in enumerate(zip(cells, table.columns, strict=False)):
+            for column, (cell, head) in enumerate(zip(cells, table.columns, strict=False)):
                 if not cell:
                     continue
-                is_location = columns.is_location(at, cell, lines)
-                is_stated = bool(lines) and cell == lines and lines not in cells[:at]
+                is_location = columns.is_location(column, cell, lines)
+                is_stated = bool(lines) and cell == lines and lines not in cells[:column]
                 is_line = is_stated and not columns.locations and not columns.keyed and bool(_NUMBERS.match(cell))
                 yield Segment(
                     kind="cell",
@@ -265,15 +265,15 @@ class _Walker:
         rows = list(lines)
         spans = {span.start: span for span in read_fences([line for _, line in rows])}
         done = 0
-        for at, (number, line) in enumerate(rows):
-            if at < done:
+        for index, (number, line) in enumerate(rows):
+            if index < done:
                 continue
-            span = spans.get(at)
+            span = spans.get(index)
             if span is None:
                 if line.strip():
                     yield self._segment(kind, line, number)
                 continue
-            body = "\n".join(row for _, row in rows[at + 1 : span.end])
+            body = "\n".join(row for _, row in rows[index + 1 : span.end])
             info = line.lstrip("`~ \t") if (mark := _FENCE.match(line)) is None else mark[2].strip()
             yield self._segment("code", body, number, info)
             done = span.end + span.is_closed
@@ -284,8 +284,8 @@ class _Columns:
 
     def __init__(self, table: Table) -> None:
         self._names = [fold(column) for column in table.columns]
-        files = {at for at, column in enumerate(table.columns) if _is_file_column(column)}
-        numbered = {at for at in files if len(files) > 1 and _has_only_numbers(table, at)}
+        files = {index for index, column in enumerate(table.columns) if _is_file_column(column)}
+        numbered = {column for column in files if len(files) > 1 and _has_only_numbers(table, column)}
         self._numbered = numbered if numbered != files else set()
         self.locations = files - self._numbered
         names = set(self._names)
@@ -295,24 +295,26 @@ class _Columns:
         self._has_lines |= bool(self.locations) and any(name.endswith((" line", " lines")) for name in self._names)
         #: `| File | a.py |` and `| Lines | 12-18 |`: the lines by the row of the file.
         self.keyed = _keyed_lines(table) if len(self._names) == 2 and not self.locations and not self._has_lines else {}
-        lists = {at for at, name in enumerate(self._names) if name in _LINES_COLUMNS}
+        lists = {column for column, name in enumerate(self._names) if name in _LINES_COLUMNS}
         self._lists = {
-            at for at in lists if any(len(row.cells) > at and _SPREAD.match(row.cells[at]) for row in table.rows)
+            column
+            for column in lists
+            if any(len(row.cells) > column and _SPREAD.match(row.cells[column]) for row in table.rows)
         }
 
-    def is_location(self, at: int, cell: str, lines: str) -> bool:
+    def is_location(self, column: int, cell: str, lines: str) -> bool:
         """Return whether a cell names a file; the value of a key is one if the table states its lines."""
-        return at in self.locations or (bool(self.keyed) and bool(lines) and at == 1 and cell != lines)
+        return column in self.locations or (bool(self.keyed) and bool(lines) and column == 1 and cell != lines)
 
     def lines_of(self, row: Row, cells: tuple[str, ...]) -> str:
         """Return what a row states about its lines: any number under Line, a range or a list under Lines."""
         if not self._has_lines:
             return self.keyed.get(row.line, "")
-        for at in self._numbered:
-            if at < len(cells):
-                return cells[at]
-        for at, (name, cell) in enumerate(zip(self._names, cells, strict=False)):
-            is_line = name in _LINE_COLUMNS or (at in self._lists and cell.strip("`*~+ ").isdigit())
+        for column in self._numbered:
+            if column < len(cells):
+                return cells[column]
+        for column, (name, cell) in enumerate(zip(self._names, cells, strict=False)):
+            is_line = name in _LINE_COLUMNS or (column in self._lists and cell.strip("`*~+ ").isdigit())
             is_line |= name.endswith(" line") and bool(self.locations) and bool(_NUMBERS.match(cell))
             is_range = name in _LINES_COLUMNS or (name.endswith(" lines") and bool(self.locations))
             if is_line or (is_range and _SPREAD.match(cell)):
@@ -325,8 +327,10 @@ def _is_file_column(column: str) -> bool:
     return is_known or "file:line" in column.lower()
 
 
-def _has_only_numbers(table: Table, at: int) -> bool:
-    return all(len(row.cells) <= at or not row.cells[at] or _NUMBERS.match(row.cells[at]) for row in table.rows)
+def _has_only_numbers(table: Table, column: int) -> bool:
+    return all(
+        len(row.cells) <= column or not row.cells[column] or _NUMBERS.match(row.cells[column]) for row in table.rows
+    )
 
 
 def _keyed_lines(table: Table) -> dict[int, str]:
@@ -386,8 +390,8 @@ class Headings:
 
     def above(self, line: int) -> tuple[Segment, ...]:
         """Return the headings above a line, the nearest last; a heading is above its own line."""
-        at = bisect_right(self._lines, line)
-        return self._chains[at - 1] if at else ()
+        index = bisect_right(self._lines, line)
+        return self._chains[index - 1] if index else ()
 
 
 #: Marks, numbers and signs around the words of a title: `### 3. **Fix:**`.
@@ -427,10 +431,10 @@ def has_words(text: str, group: tuple[str, ...]) -> bool:
     lower = text.lower()
     if not text.isascii() and any(word in text for word in others):
         return True
-    found = _WORD.findall(lower)
-    if not single.isdisjoint(found):
+    text_words = _WORD.findall(lower)
+    if not single.isdisjoint(text_words):
         return True
-    return bool(phrases) and any(phrase in f" {' '.join(found)} " for phrase in phrases)
+    return bool(phrases) and any(phrase in f" {' '.join(text_words)} " for phrase in phrases)
 
 
 def is_title(text: str, group: tuple[str, ...]) -> bool:

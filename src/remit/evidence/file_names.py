@@ -119,7 +119,7 @@ Exists = Callable[[str], bool]
 def is_source(path: str) -> bool:
     """Return whether the ending of a path is that of a programming language."""
     ending = path.rpartition(".")[2].lower()
-    return any(ending in one for one in LANGUAGES)
+    return any(ending in endings for endings in LANGUAGES)
 
 
 @lru_cache(_MEMORY)
@@ -223,11 +223,11 @@ def path_in_address(address: str, exists: Exists) -> str:
 
     The name of a branch may contain slashes. A file in the root of another project often has the same name.
     """
-    found = _FILE_ADDRESS.match(address)
-    if found is None:
+    match = _FILE_ADDRESS.match(address)
+    if match is None:
         return ""
-    parts = _unquoted(found[1]).split("/")
-    longer = ("/".join(parts[at:]) for at in range(1, min(len(parts), _MAX_TRIES)))
+    parts = _unquoted(match[1]).split("/")
+    longer = ("/".join(parts[index:]) for index in range(1, min(len(parts), _MAX_TRIES)))
     return next((path for path in longer if "/" in path and exists(path)), "")
 
 
@@ -246,9 +246,9 @@ def unwrap(path: str) -> tuple[int, int]:
             end -= 1
         else:
             break
-    for at in range(first, end):
-        if path[at] in "([{" and at not in partner:  # `a/b.py(line`, `at com.acme.Shop.open(Shop.java`
-            return (first, at) if has_known_ending(path[first:at]) else (at + 1, end)
+    for position in range(first, end):
+        if path[position] in "([{" and position not in partner:  # `a/b.py(line`, `at com.acme.Shop.open(Shop.java`
+            return (first, position) if has_known_ending(path[first:position]) else (position + 1, end)
     return first, end
 
 
@@ -256,19 +256,19 @@ def _partners(path: str) -> dict[int, int]:
     """Map the position of each matched bracket to the position of its partner."""
     partner: dict[int, int] = {}
     opened: list[int] = []
-    for found in _BRACKET.finditer(path):
-        at, mark = found.start(), found.group()
+    for bracket in _BRACKET.finditer(path):
+        position, mark = bracket.start(), bracket.group()
         if mark in "([{":
-            opened.append(at)
+            opened.append(position)
         elif opened and path[opened[-1]] == _PAIRS[mark]:
-            partner[at] = opened.pop()
-            partner[partner[at]] = at
+            partner[position] = opened.pop()
+            partner[partner[position]] = position
     return partner
 
 
 def path_parts(run: str, exists: Exists) -> Iterator[tuple[int, int]]:
     """Yield the possible spans of paths in a run; Japanese and Chinese text has no space after a path."""
-    cuts = [found.end() for found in _GLUED.finditer(run) if found.group(1).lower() in EXTENSIONS]
+    cuts = [ending.end() for ending in _GLUED.finditer(run) if ending.group(1).lower() in EXTENSIONS]
     if cuts and not (len(run) <= MAX_PATH and exists(run[slice(*unwrap(run))])):
         yield from zip([0, *cuts], [*cuts, len(run)], strict=True)
     else:

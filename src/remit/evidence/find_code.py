@@ -143,12 +143,12 @@ class CodeFinder:
         return self._most_similar(Quoted(text, line, end_line), file)
 
     def _without_secrets(self, file: SourceFile) -> SourceFile:
-        found = self._redacted.get(file.path)
-        if found is None:
-            found = self._redacted[file.path] = _RedactedFile(file)
+        redacted = self._redacted.get(file.path)
+        if redacted is None:
+            redacted = self._redacted[file.path] = _RedactedFile(file)
             if len(self._redacted) > _MAX_REDACTED_FILES:
                 self._redacted.popitem(last=False)
-        return found
+        return redacted
 
     def _search(self, quote: Quoted, file: SourceFile) -> bool:
         readings = quote_readings(quote.text)
@@ -257,10 +257,10 @@ class CodeFinder:
                 self._comparisons_left -= cost(tokens, indexed)
                 if self._comparisons_left < 0:
                     return None
-                found = find_tokens(tokens, indexed, around, reach)
-                if found is not None:
-                    quote.match = found.how if found.how != "same" else "whitespace"
-                    return found
+                alignment = find_tokens(tokens, indexed, around, reach)
+                if alignment is not None:
+                    quote.match = alignment.how if alignment.how != "same" else "whitespace"
+                    return alignment
         return None
 
     def _file_tokens(
@@ -288,11 +288,11 @@ class CodeFinder:
         if self._characters_left <= 0 and stop - start > _GLANCE:
             return
         later = _LaterPieces(collapsed.text, needles[1:], self._spend)
-        for at in _occurrences(collapsed.text, needles[0], start, stop, self._spend):
-            rest = later.positions(at + len(needles[0]))
+        for position in _occurrences(collapsed.text, needles[0], start, stop, self._spend):
+            rest = later.positions(position + len(needles[0]))
             if rest is None:
                 return
-            hit = _hit(collapsed, needles, [at, *rest])
+            hit = _hit(collapsed, needles, [position, *rest])
             if hit.gap(low, high) == 0:
                 yield hit
 
@@ -308,8 +308,8 @@ class CodeFinder:
         middle, _ = collapsed.span(wanted, wanted)
         before = deque(_occurrences(collapsed.text, needles[0], 0, middle, self._spend), maxlen=1)
         after = islice(_occurrences(collapsed.text, needles[0], middle, len(collapsed.text), self._spend), 1)
-        found = [_hit(collapsed, needles, [at]) for at in (*before, *after)]
-        return min(found, key=lambda hit: abs(hit.line - wanted), default=None)
+        matches = [_hit(collapsed, needles, [position]) for position in (*before, *after)]
+        return min(matches, key=lambda hit: abs(hit.line - wanted), default=None)
 
     def _spend(self, characters: int) -> bool:
         self._characters_left -= characters
@@ -329,10 +329,10 @@ class _LaterPieces:
         """Return the first position of each piece, in order, after `start`; None if one is missing."""
         for index, needle in enumerate(self._needles):
             if self._positions[index] < start:
-                at = next(_occurrences(self._text, needle, start, len(self._text), self._spend), None)
-                if at is None:
+                position = next(_occurrences(self._text, needle, start, len(self._text), self._spend), None)
+                if position is None:
                     return None
-                self._positions[index] = at
+                self._positions[index] = position
             start = self._positions[index] + len(needle)
         return list(self._positions)
 
@@ -368,15 +368,15 @@ def _hit(collapsed: Collapsed, needles: list[str], positions: list[int]) -> Quot
 def _occurrences(text: str, needle: str, start: int, stop: int, spend: Callable[[int], bool]) -> Iterator[int]:
     """Yield the positions of a text, before `stop`, at which it does not begin or end inside a name."""
     last, following = stop + len(needle) - 1, start
-    while (at := text.find(needle, following, last)) >= 0:
+    while (position := text.find(needle, following, last)) >= 0:
         passed = following
-        if at and _is_word(needle[0]) and _is_word(text[at - 1]):
-            following = found.start() if (found := _NO_WORD.search(text, at, last)) else last
-        elif _ends_inside(text, needle, at + len(needle)):
-            following = at + 1
+        if position and _is_word(needle[0]) and _is_word(text[position - 1]):
+            following = boundary.start() if (boundary := _NO_WORD.search(text, position, last)) else last
+        elif _ends_inside(text, needle, position + len(needle)):
+            following = position + 1
         else:
-            yield at
-            following = at + len(needle)
+            yield position
+            following = position + len(needle)
         if not spend(following - passed + _HIT_COST):
             return
     spend(max(0, last - following))
@@ -407,17 +407,19 @@ class OtherFiles:
         The document itself is not a source of its quotes, and prose is not a source of code.
         """
         wanted = [_Wanted(path, code) for path, code in quotes[:MAX_LOST]]
-        if any(one.readings for one in wanted):
+        if any(wanted_quote.readings for wanted_quote in wanted):
             for file in self._other_files():
                 if document and document in file.text:
                     continue
                 is_prose = file.path.lower().endswith(_PROSE)
-                for one in wanted:
-                    is_source = file.path != one.path and (not is_prose or one.path.lower().endswith(_PROSE))
-                    if is_source and len(one.locations) < 2 and (location := self._locate(file, one)):
-                        one.locations.append(location)
-        found = [one.locations[0] if len(one.locations) == 1 else None for one in wanted]
-        return found + [None] * (len(quotes) - len(found))
+                for wanted_quote in wanted:
+                    is_source = file.path != wanted_quote.path and (
+                        not is_prose or wanted_quote.path.lower().endswith(_PROSE)
+                    )
+                    if is_source and len(wanted_quote.locations) < 2 and (location := self._locate(file, wanted_quote)):
+                        wanted_quote.locations.append(location)
+        locations = [wanted_quote.locations[0] if len(wanted_quote.locations) == 1 else None for wanted_quote in wanted]
+        return locations + [None] * (len(quotes) - len(locations))
 
     def _other_files(self) -> Iterator[SourceFile]:
         searched = skipped = 0

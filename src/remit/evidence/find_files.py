@@ -130,11 +130,11 @@ class FileFinder:
         """Return which folders of a missing path are here: its own, a part of them, or none."""
         parts = path.strip("/").split("/")[:-1][:_MAX_DEPTH]
         here = 0
-        for at in range(1, len(parts) + 1):
-            folder = self._workspace.read("/".join(parts[:at]))
+        for depth in range(1, len(parts) + 1):
+            folder = self._workspace.read("/".join(parts[:depth]))
             if not (isinstance(folder, Absent) and folder.why == "folder"):
                 break
-            here = at
+            here = depth
         if parts and here == len(parts):
             return "all"
         if here:
@@ -189,10 +189,10 @@ class FileFinder:
 
     def _resolve_once(self, path: str, *, is_link: bool) -> tuple[Resolved, tuple[str, ...]]:
         key = path, is_link
-        found = self._resolved.get(key)
-        if found is None:
-            found = self._resolved[key] = self._resolve(path, is_link=is_link)
-        return found
+        resolved = self._resolved.get(key)
+        if resolved is None:
+            resolved = self._resolved[key] = self._resolve(path, is_link=is_link)
+        return resolved
 
     def _resolve(self, path: str, *, is_link: bool) -> tuple[Resolved, tuple[str, ...]]:
         below = self._workspace.normal(f"{self._folder}/{path}") if self._folder and not is_absolute(path) else None
@@ -226,8 +226,8 @@ class FileFinder:
         return index.ending_with(end)
 
     def _is_there(self, path: str) -> bool:
-        found = self._workspace.read(path)
-        return isinstance(found, SourceFile) or found.why not in ("missing", "outside")
+        file = self._workspace.read(path)
+        return isinstance(file, SourceFile) or file.why not in ("missing", "outside")
 
     def _without_root(self, path: str) -> str | None:
         """Return a path without the root of another machine; None if it leads outside."""
@@ -375,19 +375,19 @@ class SuggestionFinder:
 def _ending(names: Iterable[str], wanted: str) -> str | None:
     """Return the only name that ends with another one after a mark: `view.py` is the end of `login_view.py`."""
     ends = tuple(f"{mark}{wanted}" for mark in "_-+.")
-    found = [name for name in names if name.endswith(ends)] if len(wanted) >= _MIN_END else []
-    return found[0] if len(found) == 1 else None
+    matching = [name for name in names if name.endswith(ends)] if len(wanted) >= _MIN_END else []
+    return matching[0] if len(matching) == 1 else None
 
 
 def _is_in(path: str, paths: list[str]) -> bool:
-    at = bisect_left(paths, path)
-    return at < len(paths) and paths[at] == path
+    index = bisect_left(paths, path)
+    return index < len(paths) and paths[index] == path
 
 
-def _common_tail(one: str, other: str) -> int:
+def _common_tail(path: str, other: str) -> int:
     """Return the number of last parts that two paths share, ignoring case."""
     count = 0
-    for a, b in zip(reversed(one.lower().split("/")), reversed(other.lower().split("/")), strict=False):
+    for a, b in zip(reversed(path.lower().split("/")), reversed(other.lower().split("/")), strict=False):
         if a != b:
             break
         count += 1

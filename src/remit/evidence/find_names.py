@@ -151,9 +151,13 @@ class NameFinder:
             scopes = bodies or meant
             alone = [number for number, use in uses.items() if use == "alone"]
             is_module = not bodies and _folded(owner) in map(_folded, _WORD.findall(file.path))
-            shown = [number for number in alone if is_module or any(_covers(one, number, number) for one in scopes)]
-        lines = tuple(sorted({one.line for one in meant if not one.is_extension}))
-        inside = line is not None and any(_covers(one, line, end_line or line) for one in meant)
+            shown = [
+                number
+                for number in alone
+                if is_module or any(_covers(definition, number, number) for definition in scopes)
+            ]
+        lines = tuple(sorted({definition.line for definition in meant if not definition.is_extension}))
+        inside = line is not None and any(_covers(definition, line, end_line or line) for definition in meant)
         is_defined = any(low <= number <= high for number in lines)
         if not shown and not inside and not is_defined and near and not lines and not owner:
             shown = near  # nothing else of this name is in the file
@@ -169,7 +173,7 @@ class NameFinder:
     def definition_lines(self, file: SourceFile, name: str) -> list[int]:
         """Return the lines that define a name."""
         meant, _ = self._meant(file, name)
-        return sorted({one.line for one in meant if not one.is_extension})
+        return sorted({definition.line for definition in meant if not definition.is_extension})
 
     def _definitions(self, file: SourceFile, name: str) -> dict[str, list[SourceDefinition]]:
         """Return where a file defines a name and its owner. The file is parsed once for all names of the document."""
@@ -194,7 +198,9 @@ class NameFinder:
         is_python = ending_of(file.path) in ("py", "pyi", "ipynb")
         if is_python and (hasattr(builtins, first) or first in sys.stdlib_module_names):
             return True
-        imports = ("".join(part or "" for part in found.groups()) for found in _IMPORT.finditer(file.text[:_SMALL]))
+        imports = (
+            "".join(part or "" for part in statement.groups()) for statement in _IMPORT.finditer(file.text[:_SMALL])
+        )
         return any(first in _WORD.findall(text) for text in imports)
 
     @cached_property
@@ -224,13 +230,17 @@ class NameFinder:
         """
         definitions = self._definitions(file, name)
         named, owner = definitions.get(_bare(last_part(name), file), []), _owner(name)
-        named = [one for one in named if not owner or not one.owner or owner in _WORD.findall(one.owner)]
+        named = [
+            definition
+            for definition in named
+            if not owner or not definition.owner or owner in _WORD.findall(definition.owner)
+        ]
         bodies = definitions.get(owner, []) if owner else []
         owned = [
-            one
-            for one in named
-            if owner in _WORD.findall(one.owner)
-            or any(_covers(body, one.first_line, one.last_line) and body != one for body in bodies)
+            definition
+            for definition in named
+            if owner in _WORD.findall(definition.owner)
+            or any(_covers(body, definition.first_line, definition.last_line) and body != definition for body in bodies)
         ]
         return (owned if owned or bodies else named), [*bodies, *owned]
 
@@ -291,11 +301,11 @@ class _Search:
     def has(self, name: str) -> bool | None:
         """Return whether a name occurs; None if it does not and there is more than what may be read."""
         if name not in self._known:
-            found = self._find(name.strip("$?!").encode())
-            self._missing += found is False
-            self._known[name] = found
-        found = self._known[name]
-        return found if found or self._is_complete else None
+            occurs = self._find(name.strip("$?!").encode())
+            self._missing += occurs is False
+            self._known[name] = occurs
+        occurs = self._known[name]
+        return occurs if occurs or self._is_complete else None
 
     def _find(self, name: bytes) -> bool | None:
         if not name:
@@ -411,16 +421,16 @@ def occurrences(file: SourceFile, name: str) -> list[int]:
     text, short, word = file.text, _bare(name, file), _word_of(file)
     lines: list[int] = []
     number, counted = 1, 0
-    at = text.find(short) if short else -1
-    while at >= 0:
-        found = word.match(text, at)
-        end = found.end() if found else at + 1
-        if end == at + len(short) and not (at and word.match(text[at - 1])):
-            number += text.count("\n", counted, at)
-            counted = at
+    position = text.find(short) if short else -1
+    while position >= 0:
+        match = word.match(text, position)
+        end = match.end() if match else position + 1
+        if end == position + len(short) and not (position and word.match(text[position - 1])):
+            number += text.count("\n", counted, position)
+            counted = position
             if not lines or lines[-1] != number:
                 lines.append(number)
-        at = text.find(short, end)
+        position = text.find(short, end)
     return lines
 
 
@@ -435,8 +445,8 @@ def _word_of(file: SourceFile) -> re.Pattern[str]:
 
 def _nearest(numbers: Sequence[int], line: int) -> int | None:
     """Return the number nearest to a line, the smaller of two; `numbers` ascend."""
-    at = bisect_left(numbers, line)
-    return min(numbers[max(0, at - 1) : at + 1], key=lambda number: (abs(number - line), number), default=None)
+    index = bisect_left(numbers, line)
+    return min(numbers[max(0, index - 1) : index + 1], key=lambda number: (abs(number - line), number), default=None)
 
 
 def _manifest(path: str) -> str:
@@ -446,13 +456,13 @@ def _manifest(path: str) -> str:
 
 def _occurs(name: bytes, data: bytes) -> bool:
     """Return whether a name occurs as a whole word. Letters beyond ASCII around it are words of a comment."""
-    at = data.find(name)
-    while at >= 0:
-        end = at + len(name)
-        around = data[max(0, at - 1) : at] + data[end : end + 1]
+    position = data.find(name)
+    while position >= 0:
+        end = position + len(name)
+        around = data[max(0, position - 1) : position] + data[end : end + 1]
         if not any(byte < 128 and (chr(byte).isalnum() or byte == ord("_")) for byte in around):
             return True
-        at = data.find(name, end)
+        position = data.find(name, end)
     return False
 
 

@@ -195,18 +195,18 @@ def _lines(patterns: list[str] | None) -> re.Pattern[str] | None:
 @lru_cache(2_048)
 def find_runs(command: str) -> tuple[RunCommand, ...]:
     """Return the tests, builds and analyses that a command line runs, in order."""
-    simple = [one for one in simple_commands(command) if one.words or one.writes]
-    has_pipefail = any("pipefail" in one.words for one in simple)
+    simple = [command_part for command_part in simple_commands(command) if command_part.words or command_part.writes]
+    has_pipefail = any("pipefail" in part.words for part in simple)
     is_background = command.rstrip().endswith("&") and not command.rstrip().endswith("&&")
-    found: list[RunCommand] = []
-    for index, one in enumerate(simple):
+    runs: list[RunCommand] = []
+    for index, part in enumerate(simple):
         later = simple[index + 1 :]
-        for words in _programs(one.words, 0):
+        for words in _programs(part.words, 0):
             matching = _matching(words)
             if not matching:
                 continue
             text = " ".join(words)[:_MAX_WORDS]
-            found.append(
+            runs.append(
                 RunCommand(
                     checks=frozenset().union(*(runner.checks for runner in matching)),
                     words=text,
@@ -216,48 +216,48 @@ def find_runs(command: str) -> tuple[RunCommand, ...]:
                     owns_success=not is_background and _owns_success(later, has_pipefail=has_pipefail),
                     owns_failure=not is_background and _owns_failure(later, has_pipefail=has_pipefail),
                     status_label=_status_label(later),
-                    writes=tuple(dict.fromkeys((*one.writes, *_written_later(later)))),
+                    writes=tuple(dict.fromkeys((*part.writes, *_written_later(later)))),
                     is_silent=all(runner.is_silent for runner in matching)
                     and all(other.program in _SHOWERS for other in later if other.joined in ("|", "|&")),
                 )
             )
-    return tuple(found)
+    return tuple(runs)
 
 
 def _owns_success(later: Sequence[ReceiptCommand], *, has_pipefail: bool) -> bool:
     pipes = ("&&", "|", "|&") if has_pipefail else ("&&",)
-    return all(one.joined in pipes for one in later)
+    return all(part.joined in pipes for part in later)
 
 
 def _owns_failure(later: Sequence[ReceiptCommand], *, has_pipefail: bool) -> bool:
-    for one in later:
-        is_pipe = one.joined in ("|", "|&")
-        if is_pipe and not has_pipefail and one.program not in ("tail", "head", "cat", "tee"):
+    for part in later:
+        is_pipe = part.joined in ("|", "|&")
+        if is_pipe and not has_pipefail and part.program not in ("tail", "head", "cat", "tee"):
             return False
-        if not is_pipe and not (one.joined == "&&" and one.shows):
+        if not is_pipe and not (part.joined == "&&" and part.shows):
             return False
     return True
 
 
 def _status_label(later: Sequence[ReceiptCommand]) -> str | None:
     """Return the text that `echo` prints before the status of the command; None if none does."""
-    for one in later:
-        text = " ".join(one.words[1:])
-        if one.program in ("echo", "printf") and (found := _STATUS_WORD.search(text)):
-            is_own = "PIPESTATUS" in found[0] or one is later[0]
-            return found[1].strip().lstrip("\"'") if is_own else None
+    for part in later:
+        text = " ".join(part.words[1:])
+        if part.program in ("echo", "printf") and (status := _STATUS_WORD.search(text)):
+            is_own = "PIPESTATUS" in status[0] or part is later[0]
+            return status[1].strip().lstrip("\"'") if is_own else None
     return None
 
 
 def _written_later(later: Sequence[ReceiptCommand]) -> list[str]:
     """Return the files of `| tee run.log`."""
     names: list[str] = []
-    for one in later:
-        if one.joined not in ("|", "|&"):
+    for part in later:
+        if part.joined not in ("|", "|&"):
             break
-        names += one.writes
-        if one.program == "tee":
-            names += [word for word in one.words[1:] if not word.startswith("-")]
+        names += part.writes
+        if part.program == "tee":
+            names += [word for word in part.words[1:] if not word.startswith("-")]
     return names
 
 
@@ -271,9 +271,9 @@ def _matching(words: list[str]) -> list[Runner]:
     if _is_viewer(words):
         return []
     text = " ".join(words)[:_MAX_WORDS]
-    found = [runner for runner in runners() if runner.command.match(text)]
-    direct = [runner for runner in found if not runner.is_indirect]
-    return direct or found
+    matching = [runner for runner in runners() if runner.command.match(text)]
+    direct = [runner for runner in matching if not runner.is_indirect]
+    return direct or matching
 
 
 def _is_viewer(words: list[str]) -> bool:
@@ -286,48 +286,48 @@ def _programs(words: list[str], depth: int) -> list[list[str]]:
         return []
     name = words[0].replace("\\", "/").rsplit("/", 1)[-1]
     is_script = "/" in words[0] and name.endswith((".sh", ".py", ".js", ".mjs", ".ts", ".rb", ".bat", ".ps1"))
-    own = [words[0] if is_script and not name.startswith(("gradlew", "mvnw")) else name, *words[1:]]
+    own_words = [words[0] if is_script and not name.startswith(("gradlew", "mvnw")) else name, *words[1:]]
     if name in _SHELLS:
-        return _of_shell(own, depth)
+        return _of_shell(own_words, depth)
     if _PYTHON.match(name):
-        return _of_python(own, depth)
+        return _of_python(own_words, depth)
     if name in _CONTAINERS:
-        return _of_container(own, depth)
+        return _of_container(own_words, depth)
     if name in _STARTERS:
-        rest = _started(own, _STARTERS[name].split())
+        rest = _started(own_words, _STARTERS[name].split())
         if rest is not None:
             return _programs(rest, depth + 1)
-    if name == "node" and "--test" not in own and len(own) > 1 and "/.bin/" in own[1]:
-        return _programs(own[1:], depth + 1)
-    if name in ("ruby", "php", "perl", "node", "deno", "bun", "tsx", "ts-node") and "/bin/" in " ".join(own[1:2]):
-        return _programs(own[1:], depth + 1)
-    return [_without_places(own)]
+    if name == "node" and "--test" not in own_words and len(own_words) > 1 and "/.bin/" in own_words[1]:
+        return _programs(own_words[1:], depth + 1)
+    if name in ("ruby", "php", "perl", "node", "deno", "bun", "tsx", "ts-node") and "/bin/" in " ".join(own_words[1:2]):
+        return _programs(own_words[1:], depth + 1)
+    return [_without_places(own_words)]
 
 
 def _of_shell(words: list[str], depth: int) -> list[list[str]]:
-    for at, word in enumerate(words[1:], 1):
-        if word.startswith("-") and word.endswith("c") and at + 1 < len(words):
-            script = words[at + 1].strip("\"'")
-            return [inner for one in simple_commands(script) for inner in _programs(one.words, depth + 1)]
+    for index, word in enumerate(words[1:], 1):
+        if word.startswith("-") and word.endswith("c") and index + 1 < len(words):
+            script = words[index + 1].strip("\"'")
+            return [inner for part in simple_commands(script) for inner in _programs(part.words, depth + 1)]
         if not word.startswith("-"):
-            return [[word, *words[at + 1 :]]]
+            return [[word, *words[index + 1 :]]]
     return []
 
 
 def _of_python(words: list[str], depth: int) -> list[list[str]]:
-    for at, word in enumerate(words[1:], 1):
-        if word == "-m" and at + 1 < len(words):
-            return _programs(words[at + 1 :], depth + 1) if words[at + 1] != "build" else [words]
+    for index, word in enumerate(words[1:], 1):
+        if word == "-m" and index + 1 < len(words):
+            return _programs(words[index + 1 :], depth + 1) if words[index + 1] != "build" else [words]
         if word in ("-c", "-"):
             return []
         if not word.startswith("-"):
-            return [[word, *words[at + 1 :]]]
+            return [[word, *words[index + 1 :]]]
     return []
 
 
 def _of_container(words: list[str], depth: int) -> list[list[str]]:
     """Return what runs in a container: `docker compose exec -T web pytest`."""
-    verbs = [at for at, word in enumerate(words[1:6], 1) if word in ("exec", "run")]
+    verbs = [index for index, word in enumerate(words[1:6], 1) if word in ("exec", "run")]
     if not verbs:
         return [words]
     rest = _without_options(words[verbs[0] + 1 :])[1:]  # without the container
@@ -347,10 +347,10 @@ def _started(words: list[str], verbs: list[str]) -> list[str] | None:
 
 
 def _without_options(words: list[str]) -> list[str]:
-    at = 0
-    while at < len(words) and words[at].startswith("-") and words[at] != "--":
-        at += 2 if words[at] in _VALUED else 1
-    return words[at + 1 :] if words[at : at + 1] == ["--"] else words[at:]
+    index = 0
+    while index < len(words) and words[index].startswith("-") and words[index] != "--":
+        index += 2 if words[index] in _VALUED else 1
+    return words[index + 1 :] if words[index : index + 1] == ["--"] else words[index:]
 
 
 def _without_places(words: list[str]) -> list[str]:
@@ -430,9 +430,9 @@ def read_outcome(
     """
     is_any = run is None or run.is_indirect
     names = () if run is None else run.runners
-    chosen = [one for one in runners() if not one.is_indirect and (is_any or one.name in names)]
-    chosen = [one for one in chosen if wanted == "command" or wanted in one.checks or not is_any]
-    printed = _printed_by(tuple(one.name for one in chosen))
+    chosen = [runner for runner in runners() if not runner.is_indirect and (is_any or runner.name in names)]
+    chosen = [runner for runner in chosen if wanted == "command" or wanted in runner.checks or not is_any]
+    printed = _printed_by(tuple(runner.name for runner in chosen))
     summaries: dict[str, _Summary] = {}
     broken, plain = "", without_escapes(output)
     may_be_broken = not only_runners and any(part in plain for part in _NOT_STARTED_PARTS)
@@ -454,7 +454,13 @@ def read_outcome(
 @lru_cache(256)
 def _printed_by(names: tuple[str, ...]) -> re.Pattern[str]:
     """Return an expression for the lines of all these runners: most lines of an output are of none."""
-    patterns = (pattern for one in runners() if one.name in names for pattern in (one.success, one.failure) if pattern)
+    patterns = (
+        pattern
+        for runner in runners()
+        if runner.name in names
+        for pattern in (runner.success, runner.failure)
+        if pattern
+    )
     return re.compile("|".join(f"(?:{pattern.pattern})" for pattern in patterns) or "(?!)")
 
 
@@ -477,12 +483,12 @@ class _Summary:
         if not is_summary:
             self._failure = self._failure or line
             return
-        found = line_counts(line)
-        for name, number in found.items():
+        counts = line_counts(line)
+        for name, number in counts.items():
             before = self.counts.get(name, 0)
             self.counts[name] = before + number if self.runner.name in _SUMMED else max(before, number)
         is_failure = self.runner.failure is not None and self.runner.failure.match(line) is not None
-        if is_failure or found.get("failed", 0) > 0:
+        if is_failure or counts.get("failed", 0) > 0:
             self._bad = self._bad or line
         else:
             self._good = line
@@ -500,14 +506,14 @@ class _Summary:
 
 def _combined(summaries: list[_Summary], broken: str) -> RunOutcome:
     # A program under test may print what another runner prints: a summary with counts has priority.
-    counted = [one for one in summaries if one.counts] or summaries
+    counted = [summary for summary in summaries if summary.counts] or summaries
     if not counted:
         return RunOutcome(passed=False, line=broken.strip()) if broken else RunOutcome(passed=None)
     counts: dict[str, int] = {}
-    for one in counted:
-        for name, number in one.counts.items():
+    for summary in counted:
+        for name, number in summary.counts.items():
             counts[name] = counts.get(name, 0) + number
-    failed = [one for one in counted if not one.passed]
+    failed = [summary for summary in counted if not summary.passed]
     return RunOutcome(not failed, (failed or counted)[0].line, tuple(sorted(counts.items())))
 
 
@@ -521,8 +527,8 @@ def line_counts(line: str) -> dict[str, int]:
     lower = line.lower()
     if not any(word in lower for word in _COUNTED):
         return counts
-    for found in _COUNT.finditer(line):
-        word, number = (found[2], found[1]) if found[1] else (found[3], found[4])
+    for count in _COUNT.finditer(line):
+        word, number = (count[2], count[1]) if count[1] else (count[3], count[4])
         kind = _KINDS[word[:2].lower()]
         counts[kind] = counts.get(kind, 0) + int(number.replace(",", ""))
     if out_of := _OUT_OF.search(line):
@@ -535,5 +541,5 @@ def _stated_status(run: RunCommand, output: str) -> tuple[int, str] | None:
     if run.status_label is None:
         return None
     pattern = re.compile(rf"^{re.escape(run.status_label)}\s*(\d{{1,3}})\b[^\n]*$", re.MULTILINE)
-    found = [*pattern.finditer(output)]
-    return (int(found[-1][1]), found[-1][0]) if found else None
+    statuses = [*pattern.finditer(output)]
+    return (int(statuses[-1][1]), statuses[-1][0]) if statuses else None

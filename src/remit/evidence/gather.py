@@ -114,20 +114,20 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "", ask
 def _statements(document: Document, sources: Sources) -> list[CheckedStatement]:
     """Return what a text states that was done, judged by the calls of the agent or by a repeated command."""
     stated = [
-        replace(one, at=one.at + first - 1)
+        replace(statement, at=statement.at + first - 1)
         for first, lines in document.line_runs
-        for one in read_statements("\n".join(lines))
+        for statement in read_statements("\n".join(lines))
     ]
     if sources.receipts is None and sources.rerun is None:
-        return [CheckedStatement(one, "unchecked", "no-receipts", "no receipts") for one in stated]
+        return [CheckedStatement(statement, "unchecked", "no-receipts", "no receipts") for statement in stated]
     record = sources.receipts if sources.receipts is not None else ReceiptIndex((), "/")
     judge_statement = StatementJudge(record, sources.workspace, rerun=sources.rerun).judge
     can_check = sources.receipts is not None
     return [
-        judge_statement(one)
-        if can_check or (one.kind == "run" and one.check in ("test", "command"))
-        else CheckedStatement(one, "unchecked", "no-receipts", "no receipts")
-        for one in stated
+        judge_statement(statement)
+        if can_check or (statement.kind == "run" and statement.check in ("test", "command"))
+        else CheckedStatement(statement, "unchecked", "no-receipts", "no receipts")
+        for statement in stated
     ]
 
 
@@ -140,7 +140,7 @@ def _is_result(document: Document, kind: Kind) -> bool:
 def planned_files(document: Document, workspace: Workspace) -> frozenset[str]:
     """Return the files that a design creates."""
     cells = (references_in(cell, workspace.exists, bare=True) for cell, _ in planned_rows(document))
-    return frozenset(display_path(written.path, workspace) for found in cells for written in found)
+    return frozenset(display_path(written.path, workspace) for references in cells for written in references)
 
 
 def _read_claims(
@@ -162,16 +162,16 @@ def _read_claims(
             continue
         if row[0].row:
             rows[row[0].row] = tuple(row)
-        for segment, own, linked in _references(row, reader, permalinks):
+        for segment, references, linked in _references(row, reader, permalinks):
             near = [place for place in above if segment.group - place.segment.group <= 1]
-            claims.extend(inline_quotes(segment, near, own))
+            claims.extend(inline_quotes(segment, near, references))
             claims.extend(command_claims(segment))
             claims.extend(() if strict else anchor_claims(segment))
-            above = own[-1:] or above
-            places += [*linked, *own]
+            above = references[-1:] or above
+            places += [*linked, *references]
             if len(places) + len(claims) > MAX_CLAIMS:
                 raise TooManyClaims
-            by_line.setdefault(segment.line, []).extend([*linked, *own])
+            by_line.setdefault(segment.line, []).extend([*linked, *references])
     planned = planned_files(document, workspace) if kind.name == "design" and workspace is not None else frozenset()
     places = [_with_plan(place, planned) for place in places]
     headings = Headings(pieces)
@@ -205,8 +205,8 @@ def _foreign_commits(
     chosen = {claim.commit: claim for claim in reversed(claims) if claim.commit and claim.kind != "commit"}
     if stated is not None and stated not in chosen:
         lines = document.whole_text.split("\n", 100)
-        at = next((number for number, line in enumerate(lines, 1) if stated[:7] in line.lower()), 1)
-        chosen[stated] = Claim("commit", stated, at, Segment("text", stated, at, None, None, 0))
+        line = next((number for number, line in enumerate(lines, 1) if stated[:7] in line.lower()), 1)
+        chosen[stated] = Claim("commit", stated, line, Segment("text", stated, line, None, None, 0))
     for commit, claim in chosen.items():
         if not sources.commits.is_in_history(commit):
             yield Claim("commit", commit, claim.at, claim.segment, name=commit, notes=frozenset({"foreign"}))
@@ -216,9 +216,9 @@ def _references(
     row: list[Segment], reader: PlaceReader, permalinks: PermalinkReader
 ) -> Iterator[tuple[Segment, list[Claim], list[Claim]]]:
     """Yield each segment of a row with its references and its permalinks."""
-    for at, original in enumerate(row):
+    for position, original in enumerate(row):
         segment, linked = permalinks.extract(original)
-        if not at or not segment.row:
+        if not position or not segment.row:
             reader.lines.add(segment)
         yield segment, reader.read(segment, row), linked
 
@@ -240,18 +240,18 @@ def _look(
     """Return the facts of each claim: those of a permalink at its own commit."""
     facts: list[Facts] = [UNKNOWN] * len(claims)
     groups: dict[str | None, list[int]] = {}
-    for at, claim in enumerate(claims):
-        groups.setdefault(claim.commit, []).append(at)
+    for index, claim in enumerate(claims):
+        groups.setdefault(claim.commit, []).append(index)
     for commit, members in groups.items():
         workspace = sources.workspace if commit is None else permalinks.workspace_at(commit)
-        chosen = [claims[at] for at in members]
+        chosen = [claims[index] for index in members]
         if workspace is None:
-            found = [permalinks.facts_elsewhere(claim) for claim in chosen]
+            looked_up = [permalinks.facts_elsewhere(claim) for claim in chosen]
         else:
             looker = looker_for(workspace, sources, document.whole_text, chosen, path if commit is None else "")
-            found = looker.look(chosen, document.text.strip(), strict=strict)
-        for at, own in zip(members, found, strict=True):
-            facts[at] = own
+            looked_up = looker.look(chosen, document.text.strip(), strict=strict)
+        for index, claim_facts in zip(members, looked_up, strict=True):
+            facts[index] = claim_facts
     return facts
 
 
@@ -275,9 +275,9 @@ def looker_for(
     if name and workspace is not sources.workspace:  # the document as it was
         past = workspace.read(name)
         own_text = past.text if isinstance(past, SourceFile) else text
-    own = OwnText(name or "", own_text)
+    own_document = OwnText(name or "", own_text)
     names, commands = sources.name_finder(workspace), sources.command_finder(workspace)
-    return Looker(workspace, folder, files, names, commands, own, sources.tokens, suggests=suggests)
+    return Looker(workspace, folder, files, names, commands, own_document, sources.tokens, suggests=suggests)
 
 
 def _judged(
@@ -291,27 +291,30 @@ def _judged(
 ) -> list[Checked]:
     """Judge every claim: by the checkout, then by the history and the signals if it is accused."""
     strict = evidence.is_strict
-    claims = [settled(claim, own) for claim, own in zip(read.claims, facts, strict=True)]
-    first = [judge(claim, own, strict=strict, least=asked.least) for claim, own in zip(claims, facts, strict=True)]
+    claims = [settled(claim, claim_facts) for claim, claim_facts in zip(read.claims, facts, strict=True)]
+    first = [
+        judge(claim, claim_facts, strict=strict, least=asked.least)
+        for claim, claim_facts in zip(claims, facts, strict=True)
+    ]
     if not strict:
-        accused = [at for at, one in enumerate(first) if one.reliability is not None]
+        accused = [index for index, judgement in enumerate(first) if judgement.reliability is not None]
         name = _document_name(sources.workspace, path)
         if asked.with_history and accused and sources.workspace is not None:
             dates = _claim_dates(document, sources, sources.workspace, path, asked)
-            chosen = [Accused(at, claims[at], facts[at]) for at in accused if claims[at].commit is None]
+            chosen = [Accused(index, claims[index], facts[index]) for index in accused if claims[index].commit is None]
             held = dates.ask(chosen)
             is_of_record = bool(held) and (is_record(name, read.title) or dates.is_record)
-            for at, then in held.items():
-                facts[at] = replace(facts[at], then=then, is_of_record=is_of_record)
+            for index, then in held.items():
+                facts[index] = replace(facts[index], then=then, is_of_record=is_of_record)
             evidence.history_problem = dates.problem
-        _mark_ignored(facts, [at for at in accused if facts[at].state == "missing"], sources.workspace)
-        for number, at in enumerate(accused):
+        _mark_ignored(facts, [index for index in accused if facts[index].state == "missing"], sources.workspace)
+        for number, index in enumerate(accused):
             is_asked = number < _MAX_ACCUSED
-            context = _context(claims[at], facts[at], read, name, document.whole_text)
+            context = _context(claims[index], facts[index], read, name, document.whole_text)
             signals = signals_of(context) if is_asked else ()
-            first[at] = judge(claims[at], facts[at], strict=False, signals=signals, least=asked.least)
+            first[index] = judge(claims[index], facts[index], strict=False, signals=signals, least=asked.least)
     checked = _with_locations(claims, facts, first)
-    return [one for one in checked if not _states_nothing(one)]
+    return [claim for claim in checked if not _states_nothing(claim)]
 
 
 def _states_nothing(checked: Checked) -> bool:
@@ -325,11 +328,13 @@ def _mark_ignored(facts: list[Facts], missing: list[int], workspace: Workspace |
     """Mark the missing paths that the checkout ignores, as written or where the history has them."""
     if not missing or not isinstance(workspace, WorkTree):
         return
-    paths = {at: {facts[at].path, then.path if (then := facts[at].then) is not None else ""} for at in missing}
+    paths = {
+        index: {facts[index].path, then.path if (then := facts[index].then) is not None else ""} for index in missing
+    }
     ignored = ignored_paths(workspace.folder, chain.from_iterable(paths.values()))
-    for at in missing:
-        if not ignored.isdisjoint(paths[at]):
-            facts[at] = replace(facts[at], is_ignored=True)
+    for index in missing:
+        if not ignored.isdisjoint(paths[index]):
+            facts[index] = replace(facts[index], is_ignored=True)
 
 
 def holding_in(
@@ -337,7 +342,10 @@ def holding_in(
 ) -> list[bool]:
     """Return which claims of a document hold in another tree of files. `path` is the document's path from the root."""
     facts = looker_for(workspace, sources, document.whole_text, claims, path, suggests=False).look(claims)
-    return [judge(claim, own, strict=False).outcome in HOLDING for claim, own in zip(claims, facts, strict=True)]
+    return [
+        judge(claim, claim_facts, strict=False).outcome in HOLDING
+        for claim, claim_facts in zip(claims, facts, strict=True)
+    ]
 
 
 def _document_name(workspace: Workspace | None, path: str) -> str:
@@ -378,10 +386,10 @@ def _with_locations(claims: list[Claim], facts: list[Facts], judged: list[Judgem
         key = claim.located_at, claim.path, claim.line
         if claim.kind == "quote" and (key not in quoted or quoted[key].reliability is None):
             quoted[key] = judgement
-    for claim, own, judgement in zip(claims, facts, judged, strict=True):
+    for claim, claim_facts, judgement in zip(claims, facts, judged, strict=True):
         quote = quoted.get((claim.at, claim.path, claim.line)) if claim.kind in REFERENCES else None
         if quote is None:
-            yield Checked(claim, own, judgement)
+            yield Checked(claim, claim_facts, judgement)
             continue
         is_accused = quote.reliability is not None
         is_failed = is_accused and judgement.outcome in ("relocated", "mismatch", "outdated")
@@ -389,17 +397,17 @@ def _with_locations(claims: list[Claim], facts: list[Facts], judged: list[Judgem
             judgement = replace(judgement, reliability=quote.reliability, signals=quote.signals, fails=quote.fails)  # noqa: PLW2901
         # A location that is wrong although its quote is right is a separate claim.
         has_quote = is_accused or judgement.reliability is None
-        yield Checked(claim, own, judgement, has_quote=has_quote, is_quote_location=is_failed)
+        yield Checked(claim, claim_facts, judgement, has_quote=has_quote, is_quote_location=is_failed)
 
 
 def _apply_receipts(evidence: Evidence, sources: Sources) -> None:
     receipts = sources.receipts
     if receipts is not None:
         evidence.checked = [
-            replace(one, facts=replace(one.facts, seen=receipts.how_seen(one.file, one.line)))
-            if one.kind in REFERENCES and not one.is_elsewhere
-            else one
-            for one in evidence.checked
+            replace(claim, facts=replace(claim.facts, seen=receipts.how_seen(claim.file, claim.line)))
+            if claim.kind in REFERENCES and not claim.is_elsewhere
+            else claim
+            for claim in evidence.checked
         ]
         evidence.executed = receipts.executed
         if evidence.has_repository:

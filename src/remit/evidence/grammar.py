@@ -149,29 +149,31 @@ def references_in(
         return [canonical]
     if exists is never_exists and not _PATH_SIGN.search(text):
         return []  # only a file that exists has a name without a slash or an ending
-    found: list[WrittenReference] = []
+    references: list[WrittenReference] = []
     if "](" in text:
-        text = _extract(text, _links(text, exists, bare=bare), found)
+        text = _extract(text, _links(text, exists, bare=bare), references)
     text = without_addresses(text)
     if "&" in text or not text.isascii():
-        text = _extract(text, _disguised(text, exists, bare=bare), found)
+        text = _extract(text, _disguised(text, exists, bare=bare), references)
     if "`" in text:
-        text = _extract(text, _odd_spans(text, exists, bare=bare, is_sentence=is_sentence), found)
+        text = _extract(text, _odd_spans(text, exists, bare=bare, is_sentence=is_sentence), references)
     if "{" in text and "," in text:
-        text = _extract(text, _braces(text, exists, bare=bare, is_sentence=is_sentence), found)
+        text = _extract(text, _braces(text, exists, bare=bare, is_sentence=is_sentence), references)
     runs = _runs(text, exists, bare=bare)
     in_runs = _without_covered(
-        [one for run in runs for one in _from_run(text, *run, exists, bare=bare, is_sentence=is_sentence)]
+        [reference for run in runs for reference in _from_run(text, *run, exists, bare=bare, is_sentence=is_sentence)]
     )
-    return sorted([*found, *in_runs], key=lambda written: written.start) if found else in_runs
+    return sorted([*references, *in_runs], key=lambda written: written.start) if references else in_runs
 
 
-def _extract(text: str, spans: Iterator[tuple[int, int, list[WrittenReference]]], found: list[WrittenReference]) -> str:
-    """Append the references of the spans to `found`, and return the text with the spans blanked out."""
+def _extract(
+    text: str, spans: Iterator[tuple[int, int, list[WrittenReference]]], references: list[WrittenReference]
+) -> str:
+    """Append the references of the spans to `references`, and return the text with the spans blanked out."""
     pieces: list[str] = []
     done = 0
     for start, end, written in spans:
-        found.extend(written)
+        references.extend(written)
         start = max(start, done)  # noqa: PLW2901 (the lines before a path may be inside the previous span)
         pieces += (text[done:start], " " * (end - start))
         done = end
@@ -184,13 +186,13 @@ def _written(text: str, start: int, end: int, path: str, ranges: tuple[Range, ..
     return [WrittenReference(start, end, words, path, line, last) for line, last in ranges]
 
 
-def _without_covered(found: list[WrittenReference]) -> list[WrittenReference]:
+def _without_covered(references: list[WrittenReference]) -> list[WrittenReference]:
     """Return references without those that are the start of a later one, a name with spaces."""
     kept: list[WrittenReference] = []
-    for one in found:
-        while kept and one.start <= kept[-1].start and kept[-1].end < one.end and "/" in kept[-1].path:
+    for reference in references:
+        while kept and reference.start <= kept[-1].start and kept[-1].end < reference.end and "/" in kept[-1].path:
             kept.pop()
-        kept.append(one)
+        kept.append(reference)
     return kept
 
 
@@ -344,7 +346,7 @@ def _links(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int,
         else:
             targets = references_in(target, exists, bare=True)
         if spaced:
-            targets = [replace(one, path=one.path.replace("%20", " ")) for one in targets]
+            targets = [replace(reference, path=reference.path.replace("%20", " ")) for reference in targets]
         if len(targets) == 1:
             yield _link_references(text, link, references_in(label, exists), targets[0], bare=bare)
 
@@ -367,8 +369,10 @@ def _link_references(
     if target.line is not None:
         others += [replace(label, start=start, end=end) for label in same if label.line not in (None, target.line)]
         last = next((label.end_line for label in same if label.line == target.line), None)
-        own = WrittenReference(start, end, target.text, path, target.line, target.end_line or last, is_link=True)
-        return start, end, [own, *others]
+        target_reference = WrittenReference(
+            start, end, target.text, path, target.line, target.end_line or last, is_link=True
+        )
+        return start, end, [target_reference, *others]
     lined = [label for label in same if label.line is not None]
     if lined:
         own_lines = [
@@ -380,7 +384,7 @@ def _link_references(
     if not ranges and (mention := lines_after(text, link.end()) or lines_before(text, start, end)):
         start, end, ranges = min(start, mention.start), max(end, mention.end), mention.ranges
     if ranges:
-        written = [replace(one, is_link=True) for one in _written(text, start, end, path, ranges)]
+        written = [replace(reference, is_link=True) for reference in _written(text, start, end, path, ranges)]
         return start, end, [*written, *others]
     whole = [WrittenReference(start, end, path, path, None, None, is_link=True)] if bare else []
     return start, end, [*whole, *others]
@@ -394,9 +398,9 @@ def _odd_spans(
     text: str, exists: Exists, *, bare: bool, is_sentence: bool
 ) -> Iterator[tuple[int, int, list[WrittenReference]]]:
     """Yield the names with spaces or other unusual characters inside backticks, if such a file exists."""
-    at = 0
+    position = 0
     for number, span in enumerate(text.split("`")):
-        start, at = at, at + len(span) + 1
+        start, position = position, position + len(span) + 1
         if number % 2 == 0 or _PLAIN_SPAN.match(span):
             continue
         inside = span.strip()
@@ -417,17 +421,19 @@ def _braces(
     text: str, exists: Exists, *, bare: bool, is_sentence: bool
 ) -> Iterator[tuple[int, int, list[WrittenReference]]]:
     """Yield the files of brace expressions: `src/{a,b}.py` is two files."""
-    for found in _BRACES.finditer(text):
-        names = [name.strip() for name in found[2].split(",")]
-        paths = [found[1] + name + found[3] for name in names if name.strip(".")]  # `{a,b,...}` leaves names out
+    for expression in _BRACES.finditer(text):
+        names = [name.strip() for name in expression[2].split(",")]
+        paths = [
+            expression[1] + name + expression[3] for name in names if name.strip(".")
+        ]  # `{a,b,...}` leaves names out
         if not all(len(path) <= MAX_PATH and (looks_like_file(path) or exists(path)) for path in paths):
             continue
-        mention = lines_after(text, found.end(), in_column=bare and not is_sentence) or lines_before(
-            text, *found.span()
+        mention = lines_after(text, expression.end(), in_column=bare and not is_sentence) or lines_before(
+            text, *expression.span()
         )
         if mention is None and not bare:
             continue
-        start, end = found.start(), max(found.end(), mention.end) if mention else found.end()
+        start, end = expression.start(), max(expression.end(), mention.end) if mention else expression.end()
         ranges: tuple[tuple[int | None, int | None], ...] = mention.ranges if mention else ((None, None),)
         words = text[start:end]
         yield (
@@ -443,7 +449,10 @@ def _disguised(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, 
         seen = _INVISIBLE.sub("", html.unescape(run[0])) if len(run[0]) <= MAX_PATH else ""
         # A reader sees `&amp;#46;` as `&#46;`: it is replaced once.
         if seen != run[0] and not _DISGUISED.search(seen) and (written := references_in(seen, exists, bare=bare)):
-            yield (*run.span(), [replace(one, start=run.start(), end=run.end(), text=run[0]) for one in written])
+            yield (
+                *run.span(),
+                [replace(reference, start=run.start(), end=run.end(), text=run[0]) for reference in written],
+            )
 
 
 def may_cite(text: str) -> bool:
@@ -463,8 +472,8 @@ def without_addresses(text: str) -> str:
     return _TEMPLATE_PATH.sub(_blank, text) if "<" in text else text
 
 
-def _blank(found: re.Match[str]) -> str:
-    return " " * len(found[0])
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
 
 
 def canonical_reference(text: str) -> WrittenReference | None:
@@ -472,10 +481,10 @@ def canonical_reference(text: str) -> WrittenReference | None:
 
     Nothing else in the text and no file can change how it is read. A name that may be a host has another form.
     """
-    found = _CANONICAL.fullmatch(text) if len(text) < MAX_PATH else None
-    if found is None:
+    match = _CANONICAL.fullmatch(text) if len(text) < MAX_PATH else None
+    if match is None:
         return None
-    mark, path, line, last = found.groups()
+    mark, path, line, last = match.groups()
     if not looks_like_file(path) or not has_known_ending(path):
         return None
     if "/" not in path and (path.count(".") > 1 or path.endswith(".org")):
@@ -486,7 +495,7 @@ def canonical_reference(text: str) -> WrittenReference | None:
 
 def cursor_reference(info: str) -> WrittenReference | None:
     """Parse `12:18:a/b.py` or `py:12-18:a/b.py`, which some editors write after an opening fence."""
-    found = _CURSOR.match(info)
-    if not found:
+    match = _CURSOR.match(info)
+    if not match:
         return None
-    return WrittenReference(0, len(info), info, found.group(3), int(found.group(1)), int(found.group(2)))
+    return WrittenReference(0, len(info), info, match.group(3), int(match.group(1)), int(match.group(2)))

@@ -113,20 +113,20 @@ def judge(
 
     `signals` are the names of the signals that fire. An accusation fails if its reliability is at least `least`.
     """
-    outcome, reason, found, last = _found(claim, facts)
+    outcome, reason, location, last = _found(claim, facts)
     if "hidden" in claim.notes and outcome not in ACCUSING:
-        outcome, reason, found, last = "missing-file", "hidden-characters", None, None
+        outcome, reason, location, last = "missing-file", "hidden-characters", None, None
     if reason == "outside-machine" and claim.line is None and not strict:
         outcome = "unchecked"  # `~/.config/app.toml` in a guide states nothing about the checkout
     if facts.then is not None and outcome in ACCUSING and not strict:
         reason = "outdated-record" if facts.is_of_record else "outdated"
-        outcome, found, last = "outdated", facts.then.found, None
+        outcome, location, last = "outdated", facts.then.found, None
     if outcome not in ACCUSING:
-        return Judgement(outcome, reason=reason, found=found, found_end=last)
+        return Judgement(outcome, reason=reason, found=location, found_end=last)
     lowered = () if strict or reason == "commit-foreign" else tuple(signals)
     reliability = "certain" if strict else _reliability(claim, reason, len(lowered))
     fails = RELIABILITIES.index(reliability) <= RELIABILITIES.index(least)
-    return Judgement(outcome, reliability, reason, found, last, signals=lowered, fails=fails)
+    return Judgement(outcome, reliability, reason, location, last, signals=lowered, fails=fails)
 
 
 def _reliability(claim: Claim, reason: Reason, lowered: int) -> Reliability:
@@ -170,10 +170,10 @@ def _found(claim: Claim, facts: Facts) -> _Found:
         return _of_absent(claim, facts)
     if facts.how == "several":
         return _Found("ambiguous", "several-files")
-    found = _of_quote(claim, facts) if claim.kind == "quote" else _of_place(claim, facts)
-    if found.outcome in ("verified", "exists") and facts.how == "end" and claim.kind != "quote":
-        return found._replace(outcome="abbreviated", found=Location(facts.path, claim.line))
-    return found
+    finding = _of_quote(claim, facts) if claim.kind == "quote" else _of_place(claim, facts)
+    if finding.outcome in ("verified", "exists") and facts.how == "end" and claim.kind != "quote":
+        return finding._replace(outcome="abbreviated", found=Location(facts.path, claim.line))
+    return finding
 
 
 def _of_known(claim: Claim, facts: Facts) -> _Found:
@@ -225,14 +225,14 @@ def _of_missing(claim: Claim, facts: Facts) -> _Found:
     if "create" in claim.notes:
         return _Found("planned", "planned")
     code = facts.code.found if facts.code is not None else None
-    found = code or facts.suggestion
+    location = code or facts.suggestion
     if claim.kind == "quote":
         return _Found(
-            "missing-file", "quote-missing-file" if claim.line is None else _missing_reason(claim, facts), found
+            "missing-file", "quote-missing-file" if claim.line is None else _missing_reason(claim, facts), location
         )
     if facts.state == "folder":
-        return _Found("missing-file", "is-folder", found)
-    return _Found("missing-file", _missing_reason(claim, facts), found)
+        return _Found("missing-file", "is-folder", location)
+    return _Found("missing-file", _missing_reason(claim, facts), location)
 
 
 def _missing_reason(claim: Claim, facts: Facts) -> Reason:
@@ -257,9 +257,9 @@ def _of_place(claim: Claim, facts: Facts) -> _Found:
         return ranged
     named = _of_name(claim, name, facts.path) if name is not None and _is_name(claim, name) else None
     if code is not None:
-        found = _of_code(claim, code)
+        of_code = _of_code(claim, code)
         # A quote that is there does not make up for a name that is not.
-        return named if named is not None and found.outcome == "verified" and named.outcome in ACCUSING else found
+        return named if named is not None and of_code.outcome == "verified" and named.outcome in ACCUSING else of_code
     return named or _Found("exists", "location-only")
 
 

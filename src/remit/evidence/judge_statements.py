@@ -298,7 +298,7 @@ class StatementJudge:
             return _checked(
                 statement, "unchecked", "run-unclear", f"the outcome of `{last.command}` is not known", last
             )
-        if is_about_all(statement) and not any(shows_all(one, statement) for one in ended.runs[-_MAX_RUNS:]):
+        if is_about_all(statement) and not any(shows_all(ran, statement) for ran in ended.runs[-_MAX_RUNS:]):
             why = f"only a part of the tests ran: `{last.command}`"
             return _checked(statement, "unchecked", "run-part", why, last, outcome.line)
         return _checked(statement, "verified", "", "", last, outcome.line)
@@ -336,13 +336,13 @@ class StatementJudge:
     def _judge_share(self, statement: WorkStatement, ended: Sequence[Ran]) -> CheckedStatement:
         """Judge `47 of the 48 tests pass` by the counts that were printed."""
         stated = dict(statement.counts)
-        outcomes = ((one, one.outcome(statement.check)) for one in ended[-_MAX_RUNS:])
-        counted = [(one, outcome) for one, outcome in outcomes if outcome.counts]
+        outcomes = ((ran, ran.outcome(statement.check)) for ran in ended[-_MAX_RUNS:])
+        counted = [(ran, outcome) for ran, outcome in outcomes if outcome.counts]
         for ran, outcome in reversed(counted):
             counts = dict(outcome.counts)
             total = counts.pop("total", 0)
             ended_tests = counts.get("passed", 0) + counts.get("failed", 0)
-            left_out = sum(int(found[1]) for found in _LEFT_OUT.finditer(outcome.line))
+            left_out = sum(int(match[1]) for match in _LEFT_OUT.finditer(outcome.line))
             totals = {total, sum(counts.values()), ended_tests, ended_tests + left_out}
             if counts.get("passed", 0) == stated["passed"] and stated["total"] in totals:
                 return _checked(statement, "verified", "", "", ran, outcome.line)
@@ -390,7 +390,9 @@ class StatementJudge:
             return self._filtered(
                 statement.check, "indirect", of_check, lambda ran: ran.run is None or ran.run.is_indirect
             )
-        same = [Ran(one, None, 0) for one in self._commands if _has_words(one.command, command)]
+        same = [
+            Ran(command_call, None, 0) for command_call in self._commands if _has_words(command_call.command, command)
+        ]
         return _history(statement.check, same)
 
     def _filtered(self, check: Check, name: str, runs: list[Ran], is_meant: Callable[[Ran], bool]) -> RunHistory:
@@ -453,7 +455,7 @@ class StatementJudge:
             return _checked(statement, "unseen", "change-unseen", "no call changed a file")
         judged = [self._judge_path(statement, path) for path in statement.paths]
         worst = ("contradicted", "unseen", "unchecked", "verified")
-        return min(judged, key=lambda one: worst.index(one.outcome))
+        return min(judged, key=lambda path_judgement: worst.index(path_judgement.outcome))
 
     def _judge_path(self, statement: WorkStatement, path: str) -> CheckedStatement:
         files = self._record.files

@@ -89,26 +89,26 @@ def lines_before(text: str, start: int, end: int) -> LineMention | None:
     before = text[max(0, start - _LOOK_BACK) : start]
     if not _DIGIT.search(before):
         return None
-    found = _BEFORE.search(before) or _ORDINAL.search(before)
-    if found is None and "/" in text[start:end]:
-        found = _DIRECTLY.search(before)
-    if found is None and _CLOSES.match(text, end):
-        found = _BRACKETED.search(before)
-    if found is None:
+    match = _BEFORE.search(before) or _ORDINAL.search(before)
+    if match is None and "/" in text[start:end]:
+        match = _DIRECTLY.search(before)
+    if match is None and _CLOSES.match(text, end):
+        match = _BRACKETED.search(before)
+    if match is None:
         return None
-    return LineMention(_listed(next(filter(None, found.groups()))), start - len(before) + found.start(), end)
+    return LineMention(_listed(next(filter(None, match.groups()))), start - len(before) + match.start(), end)
 
 
-def lines_in_brackets(text: str, at: int) -> LineMention | None:
+def lines_in_brackets(text: str, start: int) -> LineMention | None:
     """Parse `(12)`, `(12,5)`, `[12-18]` or `@12`, which compilers and editors write."""
-    found = _BRACKETED_LINES.match(text, at)
-    return LineMention((to_range(found[1] or found[3], found[2]),), at, found.end()) if found else None
+    match = _BRACKETED_LINES.match(text, start)
+    return LineMention((to_range(match[1] or match[3], match[2]),), start, match.end()) if match else None
 
 
 def lines_alone(text: str) -> tuple[Range, ...]:
     """Return the lines of a text that contains nothing else, or only a name: `12`, `L12-L18`, `login() at line 12`."""
-    found = _ALONE.fullmatch(text) or _NAMED.fullmatch(text) if len(text) <= 200 else None
-    return _listed(found[1].replace("L", "").replace("l", "")) if found else ()
+    match = _ALONE.fullmatch(text) or _NAMED.fullmatch(text) if len(text) <= 200 else None
+    return _listed(match[1].replace("L", "").replace("l", "")) if match else ()
 
 
 def line_in_comment(line: str) -> re.Match[str] | None:
@@ -119,8 +119,8 @@ def line_in_comment(line: str) -> re.Match[str] | None:
 
 def lines_at_end(text: str) -> tuple[Range, ...]:
     """Return the lines at the end of the text of a link: `login:12`."""
-    found = _AT_END.search(text)
-    return (to_range(found[1], found[2]),) if found else ()
+    match = _AT_END.search(text)
+    return (to_range(match[1], match[2]),) if match else ()
 
 
 def to_number(digits: str) -> int:
@@ -134,7 +134,7 @@ def to_range(first: str, last: str | None) -> Range:
 
 
 def _listed(text: str) -> tuple[Range, ...]:
-    return tuple(to_range(found[1], found[2]) for found in _LISTED_ONE.finditer(text))
+    return tuple(to_range(match[1], match[2]) for match in _LISTED_ONE.finditer(text))
 
 
 _CLOSED = r"(?=\s*(?:$|[`)\]|;<]))"
@@ -246,26 +246,26 @@ _YEARS = range(1990, 2040)
 _MAX_YEARS = 5
 
 
-def lines_after(text: str, at: int, *, in_column: bool = False, is_source: bool = False) -> LineMention | None:
-    """Return the lines directly after a path that ends at `at`.
+def lines_after(text: str, start: int, *, in_column: bool = False, is_source: bool = False) -> LineMention | None:
+    """Return the lines directly after a path that ends at `start`.
 
     In a location column a space may follow the colon. After the name of a source file, `#12` is a line.
     """
-    if not _DIGIT.search(text, at, at + _LOOK_AHEAD):
+    if not _DIGIT.search(text, start, start + _LOOK_AHEAD):
         return None
     return (
-        _after_colon(text, at, _COLON)
-        or _after_hash(text, at, is_source=is_source)
-        or _after_words(text, at)
-        or _after_brackets(text, at)
-        or _after_rows(text, at)
-        or (_after_colon(text, at, _LOOSE_COLON) if in_column else None)
+        _after_colon(text, start, _COLON)
+        or _after_hash(text, start, is_source=is_source)
+        or _after_words(text, start)
+        or _after_brackets(text, start)
+        or _after_rows(text, start)
+        or (_after_colon(text, start, _LOOSE_COLON) if in_column else None)
     )
 
 
 @lru_cache(4)
 def _code_marks(text: str) -> list[int]:
-    return [at for at, character in enumerate(text) if character == "`"]
+    return [position for position, character in enumerate(text) if character == "`"]
 
 
 def is_in_string(text: str, start: int, end: int) -> bool:
@@ -285,15 +285,15 @@ def is_count_next(text: str, end: int) -> bool:
     return _COUNTED.match(text, end) is not None
 
 
-def _one(text: str, at: int) -> tuple[Range, int] | None:
-    if text.startswith(", 0", at - 2) and text[at + 1 : at + 2].isdigit():
+def _one(text: str, start: int) -> tuple[Range, int] | None:
+    if text.startswith(", 0", start - 2) and text[start + 1 : start + 2].isdigit():
         return None  # a mode of a file: `a.py:12`, 0600
-    found = _ONE.match(text, at)
-    if found is None:
+    match = _ONE.match(text, start)
+    if match is None:
         return None
-    first, last = to_range(found[1], found[2] or found[3])
-    is_cut = last is not None and last < first and text.startswith("…", found.end())
-    return (first, None if is_cut else last), found.end()
+    first, last = to_range(match[1], match[2] or match[3])
+    is_cut = last is not None and last < first and text.startswith("…", match.end())
+    return (first, None if is_cut else last), match.end()
 
 
 def _more(text: str, end: int, ranges: list[Range], sign: re.Pattern[str], *, ascending: bool) -> int:
@@ -306,8 +306,8 @@ def _more(text: str, end: int, ranges: list[Range], sign: re.Pattern[str], *, as
     return end
 
 
-def _after_colon(text: str, at: int, sign: re.Pattern[str]) -> LineMention | None:
-    mark = sign.match(text, at)
+def _after_colon(text: str, start: int, sign: re.Pattern[str]) -> LineMention | None:
+    mark = sign.match(text, start)
     first = _one(text, mark.end()) if mark else None
     if first is None:
         return None
@@ -320,7 +320,7 @@ def _after_colon(text: str, at: int, sign: re.Pattern[str]) -> LineMention | Non
         end = _more_after_colon(text, end, ranges)
     if sign is _LOOSE_COLON and not _ENDS.match(text, end):
         return None
-    return LineMention(tuple(ranges), at, end)
+    return LineMention(tuple(ranges), start, end)
 
 
 def _sign(text: str, end: int) -> str:
@@ -357,7 +357,7 @@ def _more_loose(text: str, start: int, ranges: list[Range]) -> int:
         end, is_joined = following[1], bool(_JOINED.search(sign[0]))
     if listed and not _LIST_ENDS.match(text, end):
         starts = [ranges[-1][1] or ranges[-1][0], *(first for (first, _), _ in listed)]
-        ascending = next((at for at in range(len(listed)) if starts[at + 1] <= starts[at]), len(listed))
+        ascending = next((index for index in range(len(listed)) if starts[index + 1] <= starts[index]), len(listed))
         if ascending < len(listed):
             del listed[ascending:]
             is_joined = True
@@ -365,7 +365,7 @@ def _more_loose(text: str, start: int, ranges: list[Range]) -> int:
         is_followed = _VERB_FOLLOWS.match(text, end) and (is_joined or len(listed) > 1)
         if listed and not is_list and not is_followed:
             listed.pop()
-    ranges.extend(one for one, _ in listed)
+    ranges.extend(line_range for line_range, _ in listed)
     return listed[-1][1] if listed else start
 
 
@@ -378,18 +378,18 @@ _LONG_FUNCTION = lazy_pattern(r"\s?行(?:单|代码|函数|文件|长|超|巨)")
 _ENDS = lazy_pattern(_CLOSED)
 
 
-def _after_hash(text: str, at: int, *, is_source: bool) -> LineMention | None:
-    mark = _HASH.match(text, at) or (_PLAIN_HASH.match(text, at) if is_source else None)
+def _after_hash(text: str, start: int, *, is_source: bool) -> LineMention | None:
+    mark = _HASH.match(text, start) or (_PLAIN_HASH.match(text, start) if is_source else None)
     first = _one(text, mark.end()) if mark else None
     if first is None:
         return None
     ranges = [first[0]]
     end = _more(text, first[1], ranges, _MORE_HASH, ascending=False)
-    return LineMention(tuple(ranges), at, end)
+    return LineMention(tuple(ranges), start, end)
 
 
-def _after_words(text: str, at: int) -> LineMention | None:
-    mark = _WORDS.match(text, at)
+def _after_words(text: str, start: int) -> LineMention | None:
+    mark = _WORDS.match(text, start)
     first = _one(text, mark.end()) if mark else None
     if mark is None or first is None:
         return None
@@ -414,7 +414,7 @@ def _after_words(text: str, at: int) -> LineMention | None:
     if word in COUNTS and ":" in text[mark.end(2) : mark.end()] and ranges == [(line, None)]:
         return None  # a number of lines
     closing = _WORDS_END.match(text, end)
-    return LineMention(tuple(ranges), at, closing.end() if closing else end)
+    return LineMention(tuple(ranges), start, closing.end() if closing else end)
 
 
 def _more_words(text: str, start: int, ranges: list[Range]) -> int:
@@ -445,30 +445,32 @@ def _more_of_line(text: str, start: int, ranges: list[Range]) -> int:
 COUNTS = frozenset(("lines", "zeilen", "lignes", "líneas", "linhas"))
 
 
-def _after_brackets(text: str, at: int) -> LineMention | None:
+def _after_brackets(text: str, start: int) -> LineMention | None:
     """Parse a range or a list in brackets; a single number in brackets may be a count and is ignored."""
-    found = _RANGE_IN_BRACKETS.match(text, at)
-    if found is None:
-        listed = _LIST_IN_BRACKETS.match(text, at)
+    match = _RANGE_IN_BRACKETS.match(text, start)
+    if match is None:
+        listed = _LIST_IN_BRACKETS.match(text, start)
         numbers = [to_number(number) for number in listed[1].replace(" ", "").split(",")] if listed else []
-        is_list = len(numbers) > 1 and all(one < other for one, other in pairwise(numbers))
+        is_list = len(numbers) > 1 and all(number < other for number, other in pairwise(numbers))
         return (
-            LineMention(tuple((number, None) for number in numbers), at, listed.end()) if listed and is_list else None
+            LineMention(tuple((number, None) for number in numbers), start, listed.end())
+            if listed and is_list
+            else None
         )
-    first, last = to_number(found[1]), to_number(found[2])
-    is_years = first in _YEARS and last in _YEARS and 0 < last - first <= _MAX_YEARS and "L" not in found[0].upper()
-    return None if is_years else LineMention(((first, last),), at, found.end())
+    first, last = to_number(match[1]), to_number(match[2])
+    is_years = first in _YEARS and last in _YEARS and 0 < last - first <= _MAX_YEARS and "L" not in match[0].upper()
+    return None if is_years else LineMention(((first, last),), start, match.end())
 
 
 def next_path(text: str, mention: LineMention) -> str:
     """Return the path that follows a mention and that the lines belong to: `(see line 12 of c/d.py)`."""
-    found = _NEXT_PATH.match(text, mention.end)
-    if found is None and "(" in text[mention.start : mention.end] and text[mention.end - 1] != ")":
-        found = _NEXT_DIRECTLY.match(text, mention.end)
-    return found[1] if found else ""
+    match = _NEXT_PATH.match(text, mention.end)
+    if match is None and "(" in text[mention.start : mention.end] and text[mention.end - 1] != ")":
+        match = _NEXT_DIRECTLY.match(text, mention.end)
+    return match[1] if match else ""
 
 
-def _after_rows(text: str, at: int) -> LineMention | None:
+def _after_rows(text: str, start: int) -> LineMention | None:
     """Parse Japanese and Chinese lines; a number counts if `行` follows it or a later number.
 
     `120行` is a number of lines: a single line has `第` before it or `目` after it.
@@ -476,9 +478,9 @@ def _after_rows(text: str, at: int) -> LineMention | None:
     ranges: list[Range] = []
     counted = 0
     is_ordinal = False
-    end = position = at
-    mark = _ROWS.match(text, at)
-    label = _ROWS_LABEL.match(text, at) if mark is None else None
+    end = position = start
+    mark = _ROWS.match(text, start)
+    label = _ROWS_LABEL.match(text, start) if mark is None else None
     has_label = label is not None
     while (mark := mark or label) and (row := _ROW.match(text, mark.end())):
         ranges.append(to_range(row[1], row[2]))
@@ -497,4 +499,4 @@ def _after_rows(text: str, at: int) -> LineMention | None:
     if not counted:
         return None
     closing = _ROWS_END.match(text, end)
-    return LineMention(tuple(ranges[:counted]), at, closing.end() if closing else end)
+    return LineMention(tuple(ranges[:counted]), start, closing.end() if closing else end)

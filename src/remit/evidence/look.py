@@ -39,7 +39,7 @@ class Looker:
         files: FileFinder,
         names: NameFinder,
         commands: CommandFinder,
-        own: OwnText,
+        document: OwnText,
         tokens: TokenStore,
         *,
         suggests: bool = True,
@@ -50,7 +50,7 @@ class Looker:
         self._files = files
         self._names = names
         self._commands = commands
-        self._own = own
+        self._own = document
         self._code = CodeFinder(tokens, suggests=suggests)
         self._suggests = suggests
 
@@ -69,10 +69,10 @@ class Looker:
             if not is_anchor(claim)
         )
         # Sorted by file, so that each file is read once even if not all of them fit in memory.
-        order = sorted(range(len(claims)), key=lambda at: claims[at].path)
+        order = sorted(range(len(claims)), key=lambda index: claims[index].path)
         facts: list[Facts] = [UNKNOWN] * len(claims)
-        for at in order:
-            facts[at] = self._look(claims[at])
+        for index in order:
+            facts[index] = self._look(claims[index])
         if self._suggests:
             self._find_in_other_files(claims, facts, document)
         if not strict:
@@ -103,19 +103,19 @@ class Looker:
         return Facts(state="file", path=file.path, name=name) if name is not None else UNKNOWN
 
     def _look_for_command(self, claim: Claim) -> Facts:
-        found = self._commands.find(claim, self._folder)
-        if found.is_foreign:
+        found_command = self._commands.find(claim, self._folder)
+        if found_command.is_foreign:
             return Facts(state="elsewhere", elsewhere="a program of another project")
-        suggestion = Location(found.suggestion) if found.suggestion else None
-        return Facts(state="file", path=found.where, is_known=found.is_known, suggestion=suggestion)
+        suggestion = Location(found_command.suggestion) if found_command.suggestion else None
+        return Facts(state="file", path=found_command.where, is_known=found_command.is_known, suggestion=suggestion)
 
     def _with_name(self, claim: Claim, facts: Facts) -> Facts:
         """Add where the name is. Of several files, take the only one that has the name near the line."""
         paths = facts.candidates if facts.how == "several" else (facts.path,) if facts.state == "file" else ()
-        found = [(path, name) for path in paths if (name := self._name_facts(claim, path)) is not None]
+        named = [(path, name) for path in paths if (name := self._name_facts(claim, path)) is not None]
         if facts.how != "several":
-            return replace(facts, name=found[0][1]) if found else facts
-        near = [(path, name) for path, name in found if name.is_near]
+            return replace(facts, name=named[0][1]) if named else facts
+        near = [(path, name) for path, name in named if name.is_near]
         if len(near) != 1:
             return facts
         path, name = near[0]
@@ -148,7 +148,7 @@ class Looker:
                 return replace(compared, code=replace(compared.code, cited=other))
         places = (Place(claim.path, claim.line, claim.end_line), *claim.others)
         lines = [line for place in places for line in (place.line, place.end_line) if line is not None]
-        is_one_file = bool(claim.others) and {one.path for one in claim.others} == {claim.path}
+        is_one_file = bool(claim.others) and {place.path for place in claim.others} == {claim.path}
         if is_one_file and lines and (best.code is None or best.code.place != "cited"):
             # `a.py:12, 30` shows the lines from the first to the last.
             whole = self._compare(claim, primary, min(lines), max(lines))
@@ -174,42 +174,46 @@ class Looker:
 
     def _find_in_other_files(self, claims: Sequence[Claim], facts: list[Facts], document: str) -> None:
         """Search all other files for quotes that are not in their own."""
-        lost = [at for at, claim in enumerate(claims) if claim.kind == "quote" and _is_lost(facts[at])]
+        lost = [index for index, claim in enumerate(claims) if claim.kind == "quote" and _is_lost(facts[index])]
         if not lost:
             return
         finder = OtherFiles(self._workspace, self._code)
-        found = finder.find([(facts[at].path or claims[at].path, claims[at].code) for at in lost], document)
-        for at, location in zip(lost, found, strict=True):
+        locations = finder.find(
+            [(facts[index].path or claims[index].path, claims[index].code) for index in lost], document
+        )
+        for index, location in zip(lost, locations, strict=True):
             if location is not None:
-                facts[at] = replace(
-                    facts[at], code=CodeFacts("other", match="whitespace", found=location, similarity=1.0)
+                facts[index] = replace(
+                    facts[index], code=CodeFacts("other", match="whitespace", found=location, similarity=1.0)
                 )
 
     def _mark_other_code(self, claims: Sequence[Claim], facts: list[Facts]) -> None:
         """Mark the references to another code base: most references of the text share a folder that is not here."""
-        references = [(claim, own) for claim, own in zip(claims, facts, strict=True) if claim.kind in REFERENCES]
+        references = [
+            (claim, claim_facts) for claim, claim_facts in zip(claims, facts, strict=True) if claim.kind in REFERENCES
+        ]
         root = other_code_base(references, self._workspace)
         if not root:
             return
-        for at, claim in enumerate(claims):
-            is_missing = facts[at].state == "missing" and claim.path.strip("/").partition("/")[0] == root
+        for index, claim in enumerate(claims):
+            is_missing = facts[index].state == "missing" and claim.path.strip("/").partition("/")[0] == root
             if is_missing and claim.kind not in ("command", "test", "commit"):
-                facts[at] = Facts(state="elsewhere", path=claim.path, elsewhere=root)
+                facts[index] = Facts(state="elsewhere", path=claim.path, elsewhere=root)
 
     def _with_quotes(self, claims: Sequence[Claim], facts: list[Facts]) -> list[Facts]:
         """Add to each location what the comparison of its quote showed."""
         quoted: dict[tuple[int, str, int | None], CodeFacts] = {}
-        for claim, own in zip(claims, facts, strict=True):
-            if claim.kind == "quote" and own.code is not None:
-                place = settled(claim, own)
-                quoted.setdefault((place.located_at, place.path, place.line), own.code)
+        for claim, claim_facts in zip(claims, facts, strict=True):
+            if claim.kind == "quote" and claim_facts.code is not None:
+                place = settled(claim, claim_facts)
+                quoted.setdefault((place.located_at, place.path, place.line), claim_facts.code)
         if not quoted:
             return facts
         added = list(facts)
-        for at, claim in enumerate(claims):
+        for index, claim in enumerate(claims):
             code = quoted.get((claim.at, claim.path, claim.line)) if claim.kind in REFERENCES else None
-            if code is not None and facts[at].state in ("file", "missing"):
-                added[at] = replace(facts[at], code=code)
+            if code is not None and facts[index].state in ("file", "missing"):
+                added[index] = replace(facts[index], code=code)
         return added
 
 

@@ -72,8 +72,8 @@ def is_plain(statement: WorkStatement) -> bool:
             if not _is_closed(part):
                 subjects = set()
                 break  # what is behind a label is about the label
-            own = _checks_of(part)
-            subjects = own or subjects
+            checks = _checks_of(part)
+            subjects = checks or subjects
             if not PASSED.search(part):
                 continue
             meant = subjects or before
@@ -97,20 +97,20 @@ def _is_closed(clause: str) -> bool:
 
 def _checks_of(clause: str) -> set[Check]:
     return {
-        kind for found in SUBJECT.finditer(clause) for kind in ("build", "lint", "types", "test") if found[kind]
+        kind for match in SUBJECT.finditer(clause) for kind in ("build", "lint", "types", "test") if match[kind]
     } | ({"command"} if "checks" in clause.lower() else set())
 
 
 def stated_failures(text: str) -> frozenset[int]:
     """Return the numbers of failures that a text states: `the 4 failures are older`."""
-    return frozenset(int(found[1]) for found in _FAILURES.finditer(text))
+    return frozenset(int(match[1]) for match in _FAILURES.finditer(text))
 
 
 def is_of_numbers(statement: WorkStatement, output: str, failures: Container[int]) -> bool:
     """Return whether a statement has the number of tests that passed in an output, or its text that of the failures."""
     passed = dict(statement.counts).get("passed")
     printed = [line_counts(line) for line in output.split("\n")]
-    return any(one.get("failed", 0) in failures or (passed and one.get("passed") == passed) for one in printed)
+    return any(counts.get("failed", 0) in failures or (passed and counts.get("passed") == passed) for counts in printed)
 
 
 def is_of_another(statement: WorkStatement, ran: Ran, outcome: RunOutcome) -> bool:
@@ -163,7 +163,7 @@ def is_sum(stated: int, totals: list[int]) -> bool:
         total += number
         if total == stated:
             return True
-    return len(totals) <= 60 and any(a + b == stated for at, a in enumerate(totals) for b in totals[at + 1 :])
+    return len(totals) <= 60 and any(a + b == stated for index, a in enumerate(totals) for b in totals[index + 1 :])
 
 
 def has_modifier(statement: WorkStatement) -> bool:

@@ -490,12 +490,12 @@ class Evidence(msgspec.Struct):
     @property
     def references(self) -> list[Checked]:
         """The locations that the text cites."""
-        return [one for one in self.checked if one.claim.kind in REFERENCES]
+        return [claim for claim in self.checked if claim.claim.kind in REFERENCES]
 
     @property
     def quotes(self) -> list[Checked]:
         """The code that the text quotes."""
-        return [one for one in self.checked if one.claim.kind == "quote"]
+        return [claim for claim in self.checked if claim.claim.kind == "quote"]
 
     @property
     def has_receipts(self) -> bool:

@@ -62,8 +62,8 @@ def is_code(text: str) -> bool:
 
 def _step_number(line: str) -> int:
     """Return the number of a step of a list, `1. SELECT count`, or 0."""
-    found = _NUMBERED_STEP.match(line)
-    return int(found[1]) if found else 0
+    match = _NUMBERED_STEP.match(line)
+    return int(match[1]) if match else 0
 
 
 def _is_sentence(line: str) -> bool:
@@ -81,8 +81,8 @@ def quote_readings(text: str) -> list[list[str]]:
     sides = [*bases, *(side for base in bases for side in _sides(base))]
     straight = undo_typography(text)
     sides += [straight.split("\n")] if straight != text else []
-    found = [pieces for side in sides if (pieces := _pieces(side))]
-    return [pieces for at, pieces in enumerate(found) if pieces not in found[:at]]
+    readings = [pieces for side in sides if (pieces := _pieces(side))]
+    return [pieces for index, pieces in enumerate(readings) if pieces not in readings[:index]]
 
 
 def undo_typography(text: str) -> str:
@@ -90,7 +90,7 @@ def undo_typography(text: str) -> str:
     straight = text if text.isascii() else text.translate(TYPOGRAPHY)
     if "\\" not in straight and "&" not in straight:
         return straight
-    return _ESCAPES.sub(lambda found: found[1] or _ENTITIES[found[2]], straight)
+    return _ESCAPES.sub(lambda match: match[1] or _ENTITIES[match[2]], straight)
 
 
 def without_notes(text: str, source: str) -> str:
@@ -115,10 +115,10 @@ def _without_numbers(lines: list[str], style: re.Pattern[str]) -> list[str] | No
     plain: list[str] = []
     numbers: list[int] = []
     for line in lines:
-        found = style.match(line)
-        if found:
-            numbers.append(int(found[1]))
-            plain.append(found[2])
+        match = style.match(line)
+        if match:
+            numbers.append(int(match[1]))
+            plain.append(match[2])
         elif line.strip() and not is_ellipsis(line):
             return None
         else:

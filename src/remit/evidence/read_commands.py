@@ -80,7 +80,7 @@ def is_shell(segment: Segment) -> bool:
 # ToolCommand lines
 
 
-def _line_claims(segment: Segment, line: str, folder: str, at: int, start: int) -> Iterator[Claim]:
+def _line_claims(segment: Segment, line: str, folder: str, line_number: int, start: int) -> Iterator[Claim]:
     """Yield the commands of a line that runs in a folder."""
     for simple in _simple_commands(line):
         place = join_folder(folder, simple.folder) if simple.folder is not None else None
@@ -89,7 +89,7 @@ def _line_claims(segment: Segment, line: str, folder: str, at: int, start: int) 
             yield Claim(
                 kind="command",
                 text=line,
-                at=at,
+                at=line_number,
                 segment=segment,
                 path=posixpath.normpath(stated) if stated else "",
                 name=command.name,
@@ -120,11 +120,11 @@ def _fence_claims(segment: Segment) -> Iterator[Claim]:
         return
     folder: str | None = ""
     for first, start, line in _statements(text):
-        at = segment.line + 1 + first
+        line_number = segment.line + 1 + first
         if folder is not None and PROGRAM.search(line):
-            yield from _line_claims(segment, line, folder, at, start)
-        yield from _test_claims(segment, line, at, start)
-        yield from _method_claims(segment, line, at, start)
+            yield from _line_claims(segment, line, folder, line_number, start)
+        yield from _test_claims(segment, line, line_number, start)
+        yield from _method_claims(segment, line, line_number, start)
         if "cd " in line or "pushd " in line:
             folder = _folder_after(line, folder)
 
@@ -215,14 +215,14 @@ _TEST_CLASS = lazy_pattern(r"(?:.*[.$])?(?:Test[A-Z]\w*|\w+(?:Tests?|TestCase|Sp
 _BLANK_TEST = lazy_pattern(r"(?:.*::)?test_(?:case|function|method|name|something)$")
 
 
-def _test_claims(segment: Segment, text: str, at: int, offset: int) -> Iterator[Claim]:
+def _test_claims(segment: Segment, text: str, line_number: int, offset: int) -> Iterator[Claim]:
     """Yield the tests that a text names together with their file."""
 
     def claims(path: str, names: list[str], words: re.Match[str]) -> Iterator[Claim]:
         start, end = (offset + place for place in words.span())
         file = path.replace("\\", "/")
         for name in names if not is_placeholder(path) else ():
-            yield Claim("test", words[0], at, segment, file, name=name, start=start, end=end)
+            yield Claim("test", words[0], line_number, segment, file, name=name, start=start, end=end)
 
     if "::" in text:
         for node in _NODE.finditer(text):
@@ -235,12 +235,12 @@ def _test_claims(segment: Segment, text: str, at: int, offset: int) -> Iterator[
             yield from claims(listed[1], _LISTED.findall(listed[2]), listed)
 
 
-def _method_claims(segment: Segment, code: str, at: int, offset: int) -> Iterator[Claim]:
+def _method_claims(segment: Segment, code: str, line_number: int, offset: int) -> Iterator[Claim]:
     """Yield the tests of a code span or a command line that are written as `TestClass#method`."""
     for method in _METHOD.finditer(code):
         if _TEST_CLASS.fullmatch(method[1]):
             start, end = (offset + place for place in method.span())
-            yield Claim("test", method[0], at, segment, name=method[0], start=start, end=end)
+            yield Claim("test", method[0], line_number, segment, name=method[0], start=start, end=end)
 
 
 # Commits

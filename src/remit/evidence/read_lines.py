@@ -141,12 +141,14 @@ class LineReader:
             self._entries.append(_Entry(segment.depth, []))
         self._entries[-1].segments.append(segment)
 
-    def read(self, segment: Segment, own: list[WrittenReference], row: Iterable[Segment]) -> Iterator[CarriedLine]:
-        """Yield the references of a segment whose file is named elsewhere; `own` are its other references."""
+    def read(
+        self, segment: Segment, references: list[WrittenReference], row: Iterable[Segment]
+    ) -> Iterator[CarriedLine]:
+        """Yield the references of a segment whose file is named elsewhere; `references` are its others."""
         if segment.states_lines or not _has_hint(segment.text):
             return
-        yield from _second_ranges(segment.text, own)
-        for mention in _mentions(_masked(segment.text, own), segment):
+        yield from _second_ranges(segment.text, references)
+        for mention in _mentions(_masked(segment.text, references), segment):
             named = self._files(segment)
             file, is_far = _file_in(mention, segment.text, named), False
             if file is None:
@@ -169,10 +171,10 @@ class LineReader:
         return file.path if file is not None else ""
 
     def _files(self, segment: Segment) -> list[WrittenReference]:
-        found = self._known.get(id(segment))
-        if found is None:
-            found = self._known[id(segment)] = self._search(segment)
-        return found
+        files = self._known.get(id(segment))
+        if files is None:
+            files = self._known[id(segment)] = self._search(segment)
+        return files
 
     def _file_elsewhere(self, segment: Segment, row: Iterable[Segment]) -> tuple[WrittenReference | None, bool]:
         """Return the file of the lines in a segment that names none, and whether it is in another sentence or row."""
@@ -230,7 +232,7 @@ class LineReader:
             reversed(self._lead if segment.kind != "text" else []),
             (heading for heading, _ in reversed(self._headings)),
         )
-        paths = (file.path for one in islice(around, _MAX_CELLS) for file in reversed(self._files(one)))
+        paths = (file.path for other in islice(around, _MAX_CELLS) for file in reversed(self._files(other)))
         return list(islice(dict.fromkeys(paths), MAX_OTHERS))
 
 
@@ -245,18 +247,18 @@ def _has_hint(text: str) -> bool:
 
 def _mentions(text: str, segment: Segment) -> Iterator[_Mention]:
     """Yield the lines in a text that names no file for them."""
-    for found in _MENTION.finditer(text):
-        start, end = found.span()
-        listed = next(filter(None, found.group(*_GROUPS)))
+    for match in _MENTION.finditer(text):
+        start, end = match.span()
+        listed = next(filter(None, match.group(*_GROUPS)))
         before = text[max(0, start - _LOOK_BACK) : start]
-        if found["word"]:
-            is_count = found["word"].lower() in COUNTS and found["sign"] == ":" and listed.isdigit()
+        if match["word"]:
+            is_count = match["word"].lower() in COUNTS and match["sign"] == ":" and listed.isdigit()
             if is_count or measures(text, end) or _OTHER_LINE.search(before):
                 continue
-        if found["colon"] and (_FORMAT.match(listed) or _PORT.search(before)):
+        if match["colon"] and (_FORMAT.match(listed) or _PORT.search(before)):
             continue
         if (
-            found["letter"]
+            match["letter"]
             and segment.kind in ("heading", "cell")
             and _LETTER_LABEL.fullmatch(text[:start][:_LOOK_BACK])
         ):
@@ -264,15 +266,15 @@ def _mentions(text: str, segment: Segment) -> Iterator[_Mention]:
         if _OTHER_OWNER.match(text, end):
             continue
         ranges = _ranges(listed)
-        if found["word"] and len(ranges) > 1 and is_count_next(text, end):
+        if match["word"] and len(ranges) > 1 and is_count_next(text, end):
             ranges = ranges[:-1]
-        yield _Mention(start, end, ranges, found["colon"] is not None)
+        yield _Mention(start, end, ranges, match["colon"] is not None)
 
 
 def _ranges(listed: str) -> tuple[Range, ...]:
     """Return the lines and ranges of a list: `12, 15-18`."""
     ranges: list[Range] = []
-    for first, last in (found.groups() for found in _RANGE.finditer(listed)):
+    for first, last in (match.groups() for match in _RANGE.finditer(listed)):
         start = min(int(first), MAX_LINE)
         # A number inside the range before it is not a line: `lines 1-342, 4 channels`.
         if not ranges or not ranges[-1][0] <= start <= (ranges[-1][1] or 0):
@@ -290,9 +292,9 @@ def _file_in(mention: _Mention, text: str, named: list[WrittenReference]) -> Wri
     return named[0] if _JOINS.match(text[mention.end : named[0].start][:_MAX_JOIN]) else None
 
 
-def _second_ranges(text: str, own: list[WrittenReference]) -> Iterator[CarriedLine]:
+def _second_ranges(text: str, references: list[WrittenReference]) -> Iterator[CarriedLine]:
     """Yield the further ranges after a reference."""
-    for written in own:
+    for written in references:
         end = written.end
         while written.line is not None and (second := _SECOND.match(text, end)):
             end = second.end()
@@ -300,11 +302,11 @@ def _second_ranges(text: str, own: list[WrittenReference]) -> Iterator[CarriedLi
                 yield CarriedLine(WrittenReference(second.start(1), end, second[1], written.path, line, last))
 
 
-def _masked(text: str, own: list[WrittenReference]) -> str:
+def _masked(text: str, references: list[WrittenReference]) -> str:
     """Return a text in which references are blank."""
     pieces: list[str] = []
     done = 0
-    for written in own:
+    for written in references:
         start = max(done, written.start)
         if written.end > start:
             pieces += (text[done:start], " " * (written.end - start))

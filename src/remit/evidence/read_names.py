@@ -201,8 +201,8 @@ def name_beside(text: str, start: int, end: int, path: str = "", since: int = 0)
     if mention is not None:
         return mention
     before = _before(text, start, place) if not since or _MAY_NAME.search(text, since, start) else None
-    candidates = [one for one in (before, _after(text, end, place)) if one is not None]
-    nearest = min(candidates, key=lambda one: (one.mention.is_plain, one.gap), default=None)
+    candidates = [candidate for candidate in (before, _after(text, end, place)) if candidate is not None]
+    nearest = min(candidates, key=lambda candidate: (candidate.mention.is_plain, candidate.gap), default=None)
     return nearest.mention if nearest is not None else None
 
 
@@ -232,21 +232,21 @@ def _before(text: str, start: int, place: str) -> _Candidate | None:
     if join is None:
         return None
     span = _SPAN_BEFORE.search(lead, 0, join.start())
-    found = span or _BARE_BEFORE.search(lead, 0, join.start())
-    if found is None or (span is None and join["nothing"] is not None and not found[2]):
+    match = span or _BARE_BEFORE.search(lead, 0, join.start())
+    if match is None or (span is None and join["nothing"] is not None and not match[2]):
         return None
-    head = lead[: found.start()]
+    head = lead[: match.start()]
     if _NOT_THERE.search(head, max(0, len(head) - _LONGEST_DENIAL)) or _belongs_to(_PLACE_BEHIND.search(head), join):
         return None
     definer = _DEFINER.search(head, max(0, len(head) - _LONGEST_WORDS))
     says_defined = _SAYS_DEFINED.search(join[0]) is not None
-    mention = _code_mention(span[1], place) if span is not None else _bare_mention(found, place)
+    mention = _code_mention(span[1], place) if span is not None else _bare_mention(match, place)
     if mention is not None and mention.name.startswith("_") and head.rstrip(" *`").endswith("/"):
         return None  # the end of a name: `total_cents` / `_euros`
-    if span is None and mention is None and definer is not None and _may_be_plain(found[1]):
+    if span is None and mention is None and definer is not None and _may_be_plain(match[1]):
         # `class Cart in ...` names it; `function body at ...` and `class diagram in ...` do not.
-        is_type = found[1][0].isupper() and definer[0].lower().startswith(_TYPES)
-        mention = NameMention(found[1], is_code=False) if says_defined or is_type else None
+        is_type = match[1][0].isupper() and definer[0].lower().startswith(_TYPES)
+        mention = NameMention(match[1], is_code=False) if says_defined or is_type else None
     if mention is None:
         return None
     arrow = _ARROW_BEFORE.search(head) if span is not None else None
@@ -264,33 +264,33 @@ def _after(text: str, end: int, place: str) -> _Candidate | None:
     if join is None:
         return None
     span = _SPAN_AFTER.match(rest, join.end())
-    found = span or _BARE_AFTER.match(rest, join.end())
-    if found is None or _NOT_YET.match(rest, found.end()) or _belongs_to(_PLACE_AHEAD.match(rest, found.end()), join):
+    match = span or _BARE_AFTER.match(rest, join.end())
+    if match is None or _NOT_YET.match(rest, match.end()) or _belongs_to(_PLACE_AHEAD.match(rest, match.end()), join):
         return None
     is_defined = _DEFINES.search(join[0]) is not None
     if span is not None:
         mention = _code_mention(span[1], place)
-    elif join["nothing"] is not None and not found[2] and not is_defined:
+    elif join["nothing"] is not None and not match[2] and not is_defined:
         return None
     else:
-        mention = _bare_after(found, join, rest, place, is_defined=is_defined)
+        mention = _bare_after(match, join, rest, place, is_defined=is_defined)
     if mention is None:
         return None
     return _Candidate(replace(mention, is_defined=mention.is_defined or is_defined), len(join[0].strip("`*_")))
 
 
 def _bare_after(
-    found: re.Match[str], join: re.Match[str], rest: str, place: str, *, is_defined: bool
+    match: re.Match[str], join: re.Match[str], rest: str, place: str, *, is_defined: bool
 ) -> NameMention | None:
     """Return a name without code marks after a place; in brackets, it may be a plain word."""
-    following = rest[found.end() :].lstrip("*_ ")[:1]
+    following = rest[match.end() :].lstrip("*_ ")[:1]
     bracket = join["bracket"]
-    if bracket is None and (following in (":", "：") or _PRINTED.match(found[1])):
+    if bracket is None and (following in (":", "：") or _PRINTED.match(match[1])):
         return None
-    mention = _bare_mention(found, place)
+    mention = _bare_mention(match, place)
     is_alone = bracket is not None and (is_defined or not bracket.strip(" (（[")) and following in (")", "）", "]", ",")
-    if mention is None and is_alone and _may_be_plain(found[1]):
-        return NameMention(found[1], is_code=False, is_plain=True)
+    if mention is None and is_alone and _may_be_plain(match[1]):
+        return NameMention(match[1], is_code=False, is_plain=True)
     return mention
 
 
@@ -308,29 +308,29 @@ def _code_mention(code: str, place: str) -> NameMention | None:
     if declared is not None:
         mention = _mention(declared["name"], place, is_call=True)
         return replace(mention, is_defined=True) if mention is not None else None
-    found = _CODE.match(written)
-    if found is None or not _is_one_call(found["call"] or "()"):
+    match = _CODE.match(written)
+    if match is None or not _is_one_call(match["call"] or "()"):
         return None
-    return _mention(found["name"], place, is_call=found["call"] is not None)
+    return _mention(match["name"], place, is_call=match["call"] is not None)
 
 
 def _is_one_call(brackets: str) -> bool:
     """Return whether the first bracket is closed by the last one: `(a, b(c))`, not `(a) + b(c)`."""
     depth = 0
-    for at, character in enumerate(brackets, 1):
+    for position, character in enumerate(brackets, 1):
         depth += (character == "(") - (character == ")")
         if depth == 0:
-            return at == len(brackets)
+            return position == len(brackets)
     return False
 
 
-def _bare_mention(found: re.Match[str], place: str) -> NameMention | None:
+def _bare_mention(match: re.Match[str], place: str) -> NameMention | None:
     """Return a name without code marks: it is called, or written like a name."""
-    if found[2]:
-        return _mention(found[1], place, is_call=True)
-    if len(found[1]) < _MIN_BARE or found[1].lower() in _NOT_PLAIN or not _LIKE_A_NAME.match(found[1]):
+    if match[2]:
+        return _mention(match[1], place, is_call=True)
+    if len(match[1]) < _MIN_BARE or match[1].lower() in _NOT_PLAIN or not _LIKE_A_NAME.match(match[1]):
         return None
-    mention = _mention(found[1], place, is_call=False)
+    mention = _mention(match[1], place, is_call=False)
     return replace(mention, is_code=False) if mention is not None else None
 
 
@@ -391,10 +391,10 @@ def _name_in_cell(text: str, place: str, rank: int) -> NameMention | None:
 
 
 def _cell_word(word: str, place: str, rank: int) -> NameMention | None:
-    found = _BARE_AFTER.match(word)
-    if found is None or found.end() != len(word):
+    match = _BARE_AFTER.match(word)
+    if match is None or match.end() != len(word):
         return None
-    mention = _bare_mention(found, place)
+    mention = _bare_mention(match, place)
     if mention is None and rank != _LISTED and _may_be_plain(word):
         # `login` in a column Function is a name; `Authentication` there may be a remark.
         return NameMention(word, is_code=False, is_plain=rank == _SMALL and word[0].isupper())

@@ -82,11 +82,11 @@ def table_rows(pieces: Iterable[Segment]) -> Iterator[list[Segment]]:
     row: list[Segment] = []
     key = (0, 0)
     for piece in pieces:
-        own = (piece.row, 0) if piece.row else (0, piece.group)
-        if (own != key or piece.kind == "code") and row:
+        row_key = (piece.row, 0) if piece.row else (0, piece.group)
+        if (row_key != key or piece.kind == "code") and row:
             yield row
             row = []
-        key = own
+        key = row_key
         if piece.kind == "code":
             yield [piece]
         elif not _is_empty(piece.text):
@@ -180,7 +180,11 @@ class PlaceReader:
             return []
         written = references_in(text, self.exists, bare=may_name_path, is_sentence=not segment.is_location)
         if segment.may_be_route:
-            written = [one for one in written if not looks_like_route(one.path) or self.exists(one.path.lstrip("/"))]
+            written = [
+                reference
+                for reference in written
+                if not looks_like_route(reference.path) or self.exists(reference.path.lstrip("/"))
+            ]
         if segment.lines and len(written) == 1 and written[0].line is None:
             stated = lines_alone(segment.lines)
             written = [replace(written[0], line=line, end_line=last) for line, last in stated] or written
@@ -188,29 +192,32 @@ class PlaceReader:
         kept: list[WrittenReference] = []
         if len(written) > MAX_CLAIMS:
             raise TooManyClaims
-        for one in written:
-            if one.line is None and not segment.is_location and not one.is_link:
+        for reference in written:
+            if reference.line is None and not segment.is_location and not reference.is_link:
                 spans = spans if spans is not None else _path_spans(text)
-                if (one.start, one.end) not in spans:
+                if (reference.start, reference.end) not in spans:
                     continue
-            if self._is_claim(segment, one):
-                kept.append(one)
+            if self._is_claim(segment, reference):
+                kept.append(reference)
         return kept
 
-    def _is_claim(self, segment: Segment, one: WrittenReference) -> bool:
+    def _is_claim(self, segment: Segment, reference: WrittenReference) -> bool:
         """Return whether a path names a file. A placeholder, a glob and a route do so only if there is such a file."""
         text = segment.text
-        if self.exists(one.path):
+        if self.exists(reference.path):
             return True
-        before, after = text[max(0, one.start - _AROUND) : one.start], text[one.end : one.end + _AROUND]
-        if is_placeholder(one.path, before, after):
+        before, after = (
+            text[max(0, reference.start - _AROUND) : reference.start],
+            text[reference.end : reference.end + _AROUND],
+        )
+        if is_placeholder(reference.path, before, after):
             return False
-        is_end = one.line is None or one.path.startswith(("-", "_", "."))
-        if is_end and one.start > 1 and text.startswith(_GLOBS, one.start - 2):
+        is_end = reference.line is None or reference.path.startswith(("-", "_", "."))
+        if is_end and reference.start > 1 and text.startswith(_GLOBS, reference.start - 2):
             return False
-        if one.line is None:
-            return self._is_path(segment, one)
-        path = one.path.replace("\\", "/")
+        if reference.line is None:
+            return self._is_path(segment, reference)
+        path = reference.path.replace("\\", "/")
         if self._workspace is None or "/" not in path or "." in path.rpartition("/")[2]:
             return True
         # `svc/shop:80`, `origin/main:12` and `/api/v1/users:12` are not files.
@@ -220,16 +227,16 @@ class PlaceReader:
             )
         return self._is_folder(path.partition("/")[0]) or bool(self._workspace.index.ending_with(path))
 
-    def _is_path(self, segment: Segment, one: WrittenReference) -> bool:
+    def _is_path(self, segment: Segment, reference: WrittenReference) -> bool:
         """Return whether a path without a line names a file; `RFC-053/097` and the new name of a moved file do not."""
         if self._workspace is None:
             return segment.is_location  # nothing can be looked up, but the row names a file
-        if _ARROW.search(segment.text, max(0, one.start - 12), one.start):
+        if _ARROW.search(segment.text, max(0, reference.start - 12), reference.start):
             return False
-        path = one.path.replace("\\", "/")
+        path = reference.path.replace("\\", "/")
         if not segment.is_location and path.startswith(("~", "/")) and _is_on_machine(f"/{path.strip('~/')}"):
             return False  # a path of a machine
-        if one.is_link:
+        if reference.is_link:
             return not path.startswith(("#", "{", "<")) and "?" not in path
         if has_known_ending(path) or path.startswith("."):
             return True
@@ -238,26 +245,26 @@ class PlaceReader:
         return self._is_folder(path.partition("/")[0]) or bool(self._workspace.index.ending_with(path.strip("/")))
 
     def _is_folder(self, name: str) -> bool:
-        found = self._workspace.read(name) if self._workspace is not None else None
-        return isinstance(found, Absent) and found.why != "missing"
+        file = self._workspace.read(name) if self._workspace is not None else None
+        return isinstance(file, Absent) and file.why != "missing"
 
     def _named_files(self, segment: Segment) -> list[WrittenReference]:
         """Return the files that a segment names, with or without a line."""
         if not _NAMES_FILE.search(segment.text):
             return []
         written = references_in(segment.text, self.exists, bare=True, is_sentence=not segment.is_location)
-        return [one for one in written if self._is_named(segment.text, one)]
+        return [reference for reference in written if self._is_named(segment.text, reference)]
 
-    def _is_named(self, text: str, one: WrittenReference) -> bool:
-        if is_in_string(text, one.start, one.end):
+    def _is_named(self, text: str, reference: WrittenReference) -> bool:
+        if is_in_string(text, reference.start, reference.end):
             return False
-        if self.exists(one.path):
+        if self.exists(reference.path):
             return True
-        if one.line is None and _IMPORT.search(text, max(0, one.start - _AROUND), one.start):
+        if reference.line is None and _IMPORT.search(text, max(0, reference.start - _AROUND), reference.start):
             return False
-        is_member = one.line is None and "/" not in one.path and one.path[-2:-1] == "."  # `point.h`
-        name = one.path.rpartition("/")[2]
-        return has_known_ending(one.path) and not name.startswith(".") and not is_member
+        is_member = reference.line is None and "/" not in reference.path and reference.path[-2:-1] == "."  # `point.h`
+        name = reference.path.rpartition("/")[2]
+        return has_known_ending(reference.path) and not name.startswith(".") and not is_member
 
 
 def _notes(segment: Segment, reference: WrittenReference) -> frozenset[Note]:

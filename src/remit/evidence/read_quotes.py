@@ -125,23 +125,25 @@ def fence_claims(fence: Segment, around: Surroundings, file_above: str = "") -> 
     is_proposed = is_title(label, words("proposed"))
     lines = _existing_part(fence.text.split("\n"), is_strict=around.is_strict)
     for part in _parts(fence, lines, first, file_above, around.workspace):
-        own = [_place(written, part, fence, around.workspace) for written in part.locations]
-        if is_placeholder(own[-1].path) if own else False:
+        own_places = [_place(written, part, fence, around.workspace) for written in part.locations]
+        if is_placeholder(own_places[-1].path) if own_places else False:
             continue
-        if own and own[-1].line is None:
+        if own_places and own_places[-1].line is None:
             # A reference with a line to the same file directly above is more precise than a path without a line.
-            lined = [place for place in around.places.get(above, ()) if place.path == own[-1].path and place.line]
+            lined = [
+                place for place in around.places.get(above, ()) if place.path == own_places[-1].path and place.line
+            ]
             note: Note = "above" if lined else part.note
-            candidates = lined[:1] or own
+            candidates = lined[:1] or own_places
         else:
-            note, candidates = (part.note, own) if own else _outside(fence, above, around)
+            note, candidates = (part.note, own_places) if own_places else _outside(fence, above, around)
         has_line = any(place.line is not None for place in candidates)
-        has_own_line = any(place.line is not None for place in own)
+        has_own_line = any(place.line is not None for place in own_places)
         if is_proposed and not (has_own_line and around.is_strict):
             continue
         if candidates and not has_line and _is_new_file(candidates[-1], around.workspace):
             continue  # it shows what to create
-        yield from (place for place in own if place.line is not None or has_line or not is_proposed)
+        yield from (place for place in own_places if place.line is not None or has_line or not is_proposed)
         code = "\n".join(part.lines)
         if candidates and quote_readings(code):
             yield _quote(code, part, fence, candidates, note)
@@ -273,14 +275,14 @@ def _existing_part(lines: list[str], *, is_strict: bool) -> list[str]:
     Nothing is left if the fence also marks the old code, unless no word excuses anything. Then a comment also does not
     excuse code if none comes before it.
     """
-    comments = [at for at, line in enumerate(lines) if _may_be_comment(line)]
-    after = next((at for at in comments if _is_version(lines[at], "after")), None)
+    comments = [index for index, line in enumerate(lines) if _may_be_comment(line)]
+    after = next((index for index in comments if _is_version(lines[index], "after")), None)
     if after is None:
         return lines
     if is_strict:
         has_code = any(line.strip() for number, line in enumerate(lines[:after]) if number not in comments)
         return lines[:after] if has_code else lines
-    has_before = any(_is_version(lines[at], "before") for at in comments if at < after)
+    has_before = any(_is_version(lines[index], "before") for index in comments if index < after)
     return [] if has_before else lines[:after]
 
 
@@ -295,8 +297,8 @@ def _is_version(line: str, group: str) -> bool:
 
 
 def _bare_comment(line: str) -> str:
-    found = _COMMENT.match(line) if len(line) < MAX_COMMENT else None
-    text = found[1].strip() if found else ""
+    match = _COMMENT.match(line) if len(line) < MAX_COMMENT else None
+    text = match[1].strip() if match else ""
     for end in _COMMENT_ENDS:
         text = text.removesuffix(end)
     return text
@@ -321,29 +323,34 @@ def _parts(
     if parts := _located_lines(lines, first, exists):
         yield from parts
         return
-    for at, line in enumerate(lines):
-        is_first = not any(map(str.strip, lines[:at])) if at < 3 else False
+    for index, line in enumerate(lines):
+        is_first = not any(map(str.strip, lines[:index])) if index < 3 else False
         locations = _in_comment(line, exists, is_first=is_first) if _may_be_comment(line) else []
         path = part.locations[-1].path if part.locations else file_above
         locations = locations or _line_of_file(line, path, workspace)
-        if not locations or (at and _is_own_comment(line, path, workspace)):
+        if not locations or (index and _is_own_comment(line, path, workspace)):
             part.lines.append(line)
             continue
         if any(map(str.strip, part.lines)):
             yield part
-        part = _Part(tuple(locations), first + at, first + at + 1, [])
+        part = _Part(tuple(locations), first + index, first + index + 1, [])
     yield part
 
 
 def _located_lines(lines: list[str], first: int, exists: Exists) -> list[_Part]:
     """Return a part for each line if every line ends with a comment that is its location: `exit(1)  # a/b.py:12`."""
     parts: list[_Part] = []
-    for at, line in enumerate(lines):
+    for index, line in enumerate(lines):
         comment = _TRAILING.match(line) if len(line) < MAX_COMMENT else None
         remark = comment[2].strip() if comment else ""
-        found = references_in(remark, exists) if remark else []
-        if comment and len(found) == 1 and found[0].start <= 1 and not remark[found[0].end :].strip(" `)"):
-            parts.append(_Part((found[0],), first + at, first + at, [comment[1]]))
+        references = references_in(remark, exists) if remark else []
+        if (
+            comment
+            and len(references) == 1
+            and references[0].start <= 1
+            and not remark[references[0].end :].strip(" `)")
+        ):
+            parts.append(_Part((references[0],), first + index, first + index, [comment[1]]))
         elif line.strip():
             return []
     return parts
@@ -351,11 +358,11 @@ def _located_lines(lines: list[str], first: int, exists: Exists) -> list[_Part]:
 
 def _line_of_file(line: str, path: str, workspace: Workspace | None) -> list[WrittenReference]:
     """Return the line of a file that a comment states without it: `// Line 15: the field`."""
-    found = line_in_comment(line) if path and workspace is not None else None
-    if found is None or not int(found[1]):
+    match = line_in_comment(line) if path and workspace is not None else None
+    if match is None or not int(match[1]):
         return []
-    text = found[0].strip()
-    return [WrittenReference(0, len(text), text, path, int(found[1]), int(found[2]) if found[2] else None)]
+    text = match[0].strip()
+    return [WrittenReference(0, len(text), text, path, int(match[1]), int(match[2]) if match[2] else None)]
 
 
 def _is_own_comment(line: str, path: str, workspace: Workspace | None) -> bool:
@@ -372,8 +379,8 @@ def _in_info(info: str, exists: Exists) -> WrittenReference | None:
     for word in info.split():
         if cursor := cursor_reference(word):
             return cursor
-    found = references_in(_ATTRIBUTE.sub(" ", info) if "=" in info else info, exists, bare=True) if info else []
-    return found[0] if found else None
+    references = references_in(_ATTRIBUTE.sub(" ", info) if "=" in info else info, exists, bare=True) if info else []
+    return references[0] if references else None
 
 
 def _in_comment(line: str, exists: Exists, *, is_first: bool) -> list[WrittenReference]:
@@ -388,13 +395,13 @@ def _in_comment(line: str, exists: Exists, *, is_first: bool) -> list[WrittenRef
     remark = comment[1].rstrip()
     end = next((end for end in _COMMENT_ENDS if remark.endswith(end)), "")
     remark = remark.removesuffix(end).rstrip()
-    found = references_in(remark, exists, bare=True)
-    if not found:
+    references = references_in(remark, exists, bare=True)
+    if not references:
         return []
-    first, last = found[0], found[-1]
+    first, last = references[0], references[-1]
     if first.start <= 1 and first.line is not None:
         joined = [first]
-        for reference in found[1:]:
+        for reference in references[1:]:
             is_next = reference.start == first.start or _JOINED.match(remark[joined[-1].end : reference.start])
             if reference.line is None or not is_next:
                 break
@@ -430,16 +437,16 @@ def _is_new_file(place: Claim, workspace: Workspace | None) -> bool:
     return not workspace.index.ending_with(place.path.strip("/"))
 
 
-def inline_quotes(segment: Segment, above: list[Claim], own: list[Claim]) -> Iterator[Claim]:
+def inline_quotes(segment: Segment, above: list[Claim], places: list[Claim]) -> Iterator[Claim]:
     """Yield the quotes of a line: `Code match: ...` with the nearest reference, and the code after a place."""
     for start, end, text in _code_matches(segment.text):
-        before = [place for place in own if place.start < start]
-        after = next((place for place in own if place.start >= end), None)
+        before = [place for place in places if place.start < start]
+        after = next((place for place in places if place.start >= end), None)
         is_linked = after is not None and bool(_LINKED.match(segment.text[end : after.start][:20]))
         place = before[-1] if before else after if is_linked else above[-1] if above else None
         if place is not None and quote_readings(text):
             yield _inline_quote(place, text, segment)
-    for place, text in _contained(segment.text, own):
+    for place, text in _contained(segment.text, places):
         if quote_readings(text):
             yield _inline_quote(place, text, segment)
 
@@ -450,14 +457,14 @@ def _inline_quote(place: Claim, text: str, segment: Segment) -> Claim:
     return replace(quote, at=segment.line, located_at=place.at)
 
 
-def _contained(text: str, own: list[Claim]) -> Iterator[tuple[Claim, str]]:
+def _contained(text: str, places: list[Claim]) -> Iterator[tuple[Claim, str]]:
     """Yield each place with the code that the text states it has: `` `a.py:12` contains `x = 1` ``.
 
     A name or a string alone is not a quote.
     """
-    for place in own:
-        found = _CONTAINS.match(text, place.end) if place.line is not None else None
-        code = found[2].strip() if found is not None else ""
+    for place in places:
+        match = _CONTAINS.match(text, place.end) if place.line is not None else None
+        code = match[2].strip() if match is not None else ""
         if _SIGN_OF_CODE.search(code) and not _ONLY_VALUE.fullmatch(code):
             yield place, code
 
@@ -475,13 +482,13 @@ def _code_matches(text: str) -> Iterator[tuple[int, int, str]]:
 
 def places_by_id(rows: Iterable[tuple[Segment, ...]], places: dict[int, list[Claim]]) -> dict[str, Claim]:
     """Return the first place of each table row whose first cell is an ID, by the ID."""
-    found: dict[str, Claim] = {}
+    by_id: dict[str, Claim] = {}
     for row in rows:
         written = _ID.fullmatch(row[0].text.strip("`*_ "))
         cited = places.get(row[0].line) if written else None
         if written and cited:
-            found.setdefault(written[0].upper(), cited[0])
-    return found
+            by_id.setdefault(written[0].upper(), cited[0])
+    return by_id
 
 
 def finding_places(document: Document, places: list[Claim], fences: list[Segment]) -> dict[int, Claim]:
@@ -501,8 +508,8 @@ def finding_places(document: Document, places: list[Claim], fences: list[Segment
         else []
     )
     starts = [line for line, _ in details]
-    found: dict[int, Claim] = {}
+    by_fence: dict[int, Claim] = {}
     for fence in fences:
-        if fence.block == "issue_details" and (at := bisect_right(starts, fence.line)):
-            found[fence.line] = details[at - 1][1]
-    return found
+        if fence.block == "issue_details" and (index := bisect_right(starts, fence.line)):
+            by_fence[fence.line] = details[index - 1][1]
+    return by_fence

@@ -93,17 +93,17 @@ def read_statements(text: str, agents: Iterable[str] = ()) -> list[WorkStatement
                 statements += _delegations(sentence, line.at, names)
         if len(statements) >= _MAX_STATEMENTS:
             break
-    return sorted(dict.fromkeys(statements[:_MAX_STATEMENTS]), key=lambda one: one.at)
+    return sorted(dict.fromkeys(statements[:_MAX_STATEMENTS]), key=lambda statement: statement.at)
 
 
 def sentences(line: str) -> Iterator[str]:
     """Yield the sentences of a line. A dot inside a name is not an end."""
     start = 0
-    for found in _SENTENCE_END.finditer(line):
-        if line.count("`", start, found.start()) % 2:
+    for end in _SENTENCE_END.finditer(line):
+        if line.count("`", start, end.start()) % 2:
             continue  # inside a code span
-        yield line[start : found.end()].strip()
-        start = found.end()
+        yield line[start : end.end()].strip()
+        start = end.end()
     if line[start:].strip():
         yield line[start:].strip()
 
@@ -115,7 +115,7 @@ def _prose(text: str, statements: list[WorkStatement], marked: Container[int] | 
     """
     body: list[str] = []
     fence, first, heading, depth = "", 0, "", 0
-    for at, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         mark = _FENCE.match(line)
         if fence:
             if mark and mark[1].startswith(fence):
@@ -125,7 +125,7 @@ def _prose(text: str, statements: list[WorkStatement], marked: Container[int] | 
                 body.append(line)
             continue
         if mark:
-            fence, body, first = mark[1], [], at + 1
+            fence, body, first = mark[1], [], number + 1
             continue
         head = _HEADING.match(line) if len(line) < 200 else None
         if head:
@@ -133,17 +133,17 @@ def _prose(text: str, statements: list[WorkStatement], marked: Container[int] | 
             is_in_plan = words.is_plan(heading) and level > depth
             if not is_in_plan or (head[1] and depth < _MIN_PLAN):
                 heading, depth = next(group for group in head.groups() if group), level
-            if not head[1] or len(line.split()) < 4 or not (marked is None or at - 1 in marked):
+            if not head[1] or len(line.split()) < 4 or not (marked is None or number - 1 in marked):
                 continue
-            yield _Line(at, head[1], "", is_heading=True)
+            yield _Line(number, head[1], "", is_heading=True)
             continue
-        if marked is not None and at - 1 not in marked:
+        if marked is not None and number - 1 not in marked:
             continue
         if not line.strip() or line.lstrip().startswith((">", "<!--")) or len(line) > _MAX_LINE:
             continue
         if words.is_plan(heading) or _OPEN_BOX.match(line):
             continue
-        yield _Line(at, _plain(line), heading)
+        yield _Line(number, _plain(line), heading)
     if fence and body:
         statements += _of_fence("\n".join(body), first, heading)
 
@@ -158,7 +158,7 @@ def _plain(line: str) -> str:
     return "".join(part if part.startswith("`") else _EMPHASIS.sub("", part) for part in _SPANS.split(text)).strip()
 
 
-def _of_fence(text: str, at: int, heading: str) -> list[WorkStatement]:
+def _of_fence(text: str, line: int, heading: str) -> list[WorkStatement]:
     """Return the run that a block of code shows: the output of a runner, below its prompt or a heading about tests."""
     prompt = _PROMPT.search(text[:2_000])
     command = " ".join(prompt[1].split()) if prompt else ""
@@ -171,7 +171,7 @@ def _of_fence(text: str, at: int, heading: str) -> list[WorkStatement]:
     if outcome.passed is None:
         return []
     counts = tuple((name, number) for name, number in outcome.counts if name != "total")
-    return [WorkStatement("run", outcome.line, at, check, outcome.passed, counts, command=command)]
+    return [WorkStatement("run", outcome.line, line, check, outcome.passed, counts, command=command)]
 
 
 def _of_sentence(sentence: str, line: _Line, marks: SentenceMarks) -> Iterator[WorkStatement]:
@@ -190,7 +190,7 @@ def _of_sentence(sentence: str, line: _Line, marks: SentenceMarks) -> Iterator[W
 def _masked(sentence: str) -> str:
     """Return a sentence of the same length without the words of others and without what code marks hide."""
     masked = _without_quotes(sentence)
-    return _CODE.sub(lambda found: "`" + _masked_code(found[1]) + "`", masked)
+    return _CODE.sub(lambda code: "`" + _masked_code(code[1]) + "`", masked)
 
 
 def _masked_code(code: str) -> str:
@@ -200,7 +200,7 @@ def _masked_code(code: str) -> str:
 
 def _without_quotes(sentence: str) -> str:
     """Return a sentence of the same length without the words of others."""
-    return _QUOTED.sub(lambda found: " " * len(found[0]), sentence)
+    return _QUOTED.sub(lambda quote: " " * len(quote[0]), sentence)
 
 
 # Runs
@@ -216,11 +216,11 @@ class _Verdict(NamedTuple):
 
 def _runs(sentence: str, masked: str, line: _Line) -> Iterator[WorkStatement]:
     """Yield the checks of a sentence with their outcome. A later outcome of the same check has priority."""
-    found: dict[tuple[Check, str], WorkStatement] = {}
+    statements: dict[tuple[Check, str], WorkStatement] = {}
     previous = 0
     verdicts = _verdicts(masked)
-    admits = any(words.is_asserted(masked, *one.span()) for one in words.ADMITTED.finditer(masked)) and any(
-        one.passed for one in verdicts
+    admits = any(words.is_asserted(masked, *admission.span()) for admission in words.ADMITTED.finditer(masked)) and any(
+        verdict.passed for verdict in verdicts
     )
     for verdict in verdicts:
         is_stated = words.is_asserted(masked, verdict.start, verdict.end)
@@ -236,7 +236,7 @@ def _runs(sentence: str, masked: str, line: _Line) -> Iterator[WorkStatement]:
             is_part = is_part or words.NUMBERED.search(masked) is not None or _is_ratio_of_some(masked)
             counts = _counts(masked, check, passed=verdict.passed)
             has_failures = dict(counts).get("failed", 0) > 0 or words.EXCEPT.search(masked, verdict.end) is not None
-            found[check, name] = WorkStatement(
+            statements[check, name] = WorkStatement(
                 "run",
                 sentence,
                 line.at,
@@ -246,36 +246,38 @@ def _runs(sentence: str, masked: str, line: _Line) -> Iterator[WorkStatement]:
                 command=_command_of(sentence, check) or name,
                 is_part=is_part,
             )
-    yield from found.values()
+    yield from statements.values()
 
 
 def _verdicts(masked: str) -> list[_Verdict]:
-    found = [_Verdict(one.start(), one.end(), passed=True) for one in words.PASSED.finditer(masked)]
-    good = [(one.start, one.end) for one in found]
-    bad = (_Verdict(one.start(), one.end(), passed=False) for one in words.FAILED.finditer(masked))
-    found += [one for one in bad if not any(start < one.end and one.start < end for start, end in good)]
+    verdicts = [_Verdict(match.start(), match.end(), passed=True) for match in words.PASSED.finditer(masked)]
+    good = [(verdict.start, verdict.end) for verdict in verdicts]
+    bad = (_Verdict(match.start(), match.end(), passed=False) for match in words.FAILED.finditer(masked))
+    verdicts += [
+        verdict for verdict in bad if not any(start < verdict.end and verdict.start < end for start, end in good)
+    ]
     label = masked.find(" : ")  # the first cell of a row names what the others are about
-    if label >= 0 and any(one.start > label for one in found):
-        found = [one for one in found if one.start > label]
-    return sorted(found)
+    if label >= 0 and any(verdict.start > label for verdict in verdicts):
+        verdicts = [verdict for verdict in verdicts if verdict.start > label]
+    return sorted(verdicts)
 
 
 def _subjects(sentence: str, masked: str, previous: int, verdict: _Verdict, heading: str) -> list[tuple[Check, str]]:
     """Return what the outcome is of: tests, a build, a linter; with the name of the program if there is one."""
-    own = masked[verdict.start : verdict.end]
+    words_of_verdict = masked[verdict.start : verdict.end]
     left = masked[max(previous, verdict.start - 120) : verdict.start]
-    found = _named(left) or _named(own)
-    if not found and words.NEUTRAL.search(left or own):
-        found = _named(masked[: verdict.start])
-    if not found and verdict.passed and (after := words.LISTED.match(masked, verdict.end)):
-        found = _named(after[0])
-    if not found and own[:4].lower() == "pass" and words.COUNTED.search(left):
+    subjects = _named(left) or _named(words_of_verdict)
+    if not subjects and words.NEUTRAL.search(left or words_of_verdict):
+        subjects = _named(masked[: verdict.start])
+    if not subjects and verdict.passed and (after := words.LISTED.match(masked, verdict.end)):
+        subjects = _named(after[0])
+    if not subjects and words_of_verdict[:4].lower() == "pass" and words.COUNTED.search(left):
         return [("test", "")]
-    if not found and words.TESTS_HEADING.search(heading) and _is_of_tests(masked, verdict):
+    if not subjects and words.TESTS_HEADING.search(heading) and _is_of_tests(masked, verdict):
         return _checks_of_commands(sentence) or [("test", "")]
-    if not found and words.ALL_CHECKS.search(left):
+    if not subjects and words.ALL_CHECKS.search(left):
         return [("command", "")]
-    return found
+    return subjects
 
 
 def _checks_of_commands(sentence: str) -> list[tuple[Check, str]]:
@@ -291,12 +293,14 @@ def _is_of_tests(masked: str, verdict: _Verdict) -> bool:
 
 
 def _named(text: str) -> list[tuple[Check, str]]:
-    found: dict[Check, str] = {}
-    for one in words.SUBJECT.finditer(text):
-        check: Check = next(kind for kind in ("build", "lint", "types", "test") if one[kind])
-        name = words.RUNNERS_OF_LANGUAGES.get(one[0].lower(), one[0].lower() if words.PROGRAM.fullmatch(one[0]) else "")
-        found[check] = name or found.get(check, "")
-    return list(found.items())
+    names: dict[Check, str] = {}
+    for subject in words.SUBJECT.finditer(text):
+        check: Check = next(kind for kind in ("build", "lint", "types", "test") if subject[kind])
+        name = words.RUNNERS_OF_LANGUAGES.get(
+            subject[0].lower(), subject[0].lower() if words.PROGRAM.fullmatch(subject[0]) else ""
+        )
+        names[check] = name or names.get(check, "")
+    return list(names.items())
 
 
 def _counts(masked: str, check: Check, *, passed: bool) -> tuple[tuple[str, int], ...]:
@@ -326,12 +330,12 @@ def _is_ratio_of_some(masked: str) -> bool:
 
 def _share(masked: str) -> tuple[int, int] | None:
     """Return how many tests of how many passed, if a sentence states it as a share: `47 of the 48 tests pass`."""
-    found = _SHARE.search(masked)
-    if found is None:
+    share = _SHARE.search(masked)
+    if share is None:
         return None
-    first = _SMALL_NUMBERS.get(found["first"].lower()) or _integer(found["first"])
-    total = _integer(found["all"])
-    passes = total - first if found["but"] else first
+    first = _SMALL_NUMBERS.get(share["first"].lower()) or _integer(share["first"])
+    total = _integer(share["all"])
+    passes = total - first if share["but"] else first
     return (passes, total) if 0 <= passes <= total else None
 
 
@@ -349,22 +353,24 @@ def _command_of(sentence: str, check: Check) -> str:
 
 def _commands(sentence: str, masked: str, line: _Line, runs: list[WorkStatement]) -> Iterator[WorkStatement]:
     """Yield the commands that the author states to have run."""
-    for found in words.RAN.finditer(masked):
-        if not words.is_asserted(masked, found.start(), found.start() + 1) or not _is_own(
-            masked, found.start(), may_continue=True
+    for verb in words.RAN.finditer(masked):
+        if not words.is_asserted(masked, verb.start(), verb.start() + 1) or not _is_own(
+            masked, verb.start(), may_continue=True
         ):
             continue
-        rest = sentence[found.end() : found.end() + 200]
+        rest = sentence[verb.end() : verb.end() + 200]
         code = _CODE.match(rest.lstrip("*_ "))
         command = code[1] if code else ""
-        checks = _named(masked[found.end() : found.end() + 40]) if not command else []
-        if command and any(one.command == command for one in runs):
+        checks = _named(masked[verb.end() : verb.end() + 40]) if not command else []
+        if command and any(run.command == command for run in runs):
             continue
         if command and (" " in command or find_runs(command)):
-            own = find_runs(command)
-            check: Check = "command" if not own else "test" if "test" in own[-1].checks else sorted(own[-1].checks)[0]
+            started = find_runs(command)
+            check: Check = (
+                "command" if not started else "test" if "test" in started[-1].checks else sorted(started[-1].checks)[0]
+            )
             yield WorkStatement("run", sentence, line.at, check, command=command)
-        elif checks and not any(one.check == checks[0][0] for one in runs):
+        elif checks and not any(run.check == checks[0][0] for run in runs):
             yield WorkStatement("run", sentence, line.at, checks[0][0], command=checks[0][1])
 
 
@@ -411,8 +417,8 @@ def _change(
     if act == "read":
         return WorkStatement("read", sentence, line.at, paths=named) if named and is_explicit else None
     if act in ("committed", "pushed"):
-        found = _HASH.search(sentence)
-        return WorkStatement("change", sentence, line.at, act=act, commit=found[0] if found else "")
+        commit = _HASH.search(sentence)
+        return WorkStatement("change", sentence, line.at, act=act, commit=commit[0] if commit else "")
     if not named and not (is_explicit and verb.is_work):
         return None
     if sentence[verb.start : verb.end].lower() in ("renamed", "moved"):
@@ -439,7 +445,7 @@ def _objects(
 ) -> tuple[str, ...]:
     """Return the files that a verb is about: directly after it, or with a preposition of place."""
     start, end = region
-    found: list[str] = []
+    objects: list[str] = []
     for first, last, path in paths:
         if not start <= first < end:
             continue
@@ -449,8 +455,8 @@ def _objects(
         else:
             is_object = not words.CUT.search(between) or words.PLACED.search(between) is not None
         if is_object:
-            found.append(path)
-    return tuple(dict.fromkeys(found))
+            objects.append(path)
+    return tuple(dict.fromkeys(objects))
 
 
 def _paths(sentence: str) -> Iterator[tuple[int, int, str]]:
@@ -460,11 +466,11 @@ def _paths(sentence: str) -> Iterator[tuple[int, int, str]]:
         spans.append(code.span())
         if path := _file_name(code[1].strip()):
             yield code.start(), code.end(), path
-    for found in _PATH.finditer(sentence):
-        if any(start <= found.start() < end for start, end in spans):
+    for match in _PATH.finditer(sentence):
+        if any(start <= match.start() < end for start, end in spans):
             continue
-        if found[1].lower() in EXTENSIONS and (path := _file_name(found[0])):
-            yield found.start(), found.end(), path
+        if match[1].lower() in EXTENSIONS and (path := _file_name(match[0])):
+            yield match.start(), match.end(), path
 
 
 def _file_name(text: str) -> str:
@@ -498,11 +504,11 @@ def agent_pattern(agent: str) -> re.Pattern[str]:
     )
 
 
-def _delegations(sentence: str, at: int, names: list[tuple[str, re.Pattern[str]]]) -> Iterator[WorkStatement]:
+def _delegations(sentence: str, line_number: int, names: list[tuple[str, re.Pattern[str]]]) -> Iterator[WorkStatement]:
     stated = _without_quotes(sentence)
     known = [name for name, pattern in names if pattern.search(stated)]
     other = words.DELEGATED.search(stated)
     if other and not known:
         known = [other["agent"]]
     if known and not words.UNASSERTED.search(words.NO_FAILURES.sub("", sentence)):
-        yield from (WorkStatement("delegation", sentence, at, agent=name) for name in known)
+        yield from (WorkStatement("delegation", sentence, line_number, agent=name) for name in known)

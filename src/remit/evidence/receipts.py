@@ -191,7 +191,7 @@ class FileEffects:
         if "stash" in verbs and not {"checkout", "switch"}.isdisjoint(verbs):
             return  # it changes the branch, and what was stashed belongs to the other one
         undone = undone_changes(command)
-        chosen = self._uncommitted if undone is None else {one for name in undone for one in self._under(name)}
+        chosen = self._uncommitted if undone is None else {file for name in undone for file in self._under(name)}
         for path in tuple(chosen):
             self.undone[path] = command
         if "stash" in verbs and any(word in command for word in ("pop", "apply")):
@@ -199,7 +199,7 @@ class FileEffects:
 
     def _under(self, name: str) -> list[str]:
         path = name.rstrip("/")
-        return [one for one in self._uncommitted if one == path or one.endswith(f"/{path}") or f"{path}/" in one]
+        return [file for file in self._uncommitted if file == path or file.endswith(f"/{path}") or f"{path}/" in file]
 
 
 class FileNames:
@@ -220,8 +220,12 @@ class FileNames:
         """Return the last path that may be this one: one of them is the end of the other."""
         whole = path.replace("\\", "/").removeprefix("./").lstrip("/")
         known = self._by_name.get(whole.rsplit("/", 1)[-1], {})
-        found = [one for one in known if f"/{one}".endswith(f"/{whole}") or f"/{whole}".endswith(f"/{one.lstrip('/')}")]
-        return max(found, key=known.__getitem__) if found else None
+        matching = [
+            known_path
+            for known_path in known
+            if f"/{known_path}".endswith(f"/{whole}") or f"/{whole}".endswith(f"/{known_path.lstrip('/')}")
+        ]
+        return max(matching, key=known.__getitem__) if matching else None
 
 
 class SessionRecord:
@@ -300,7 +304,7 @@ class ReceiptIndex(SessionRecord):
             self.edited.clear()
         for name in undone or ():
             path = self._repository_path(name, receipt.cwd)
-            self.edited -= {one for one in self.edited if one == path or one.startswith(f"{path}/")}
+            self.edited -= {file for file in self.edited if file == path or file.startswith(f"{path}/")}
 
     def _touch(self, name: str, cwd: str | None, spans: Iterable[Span] = (), *, edited: bool = False) -> None:
         path = self._repository_path(name, cwd)

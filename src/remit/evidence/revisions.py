@@ -72,13 +72,13 @@ def links_in(text: str) -> Iterator[Permalink]:
     """Yield the links of a text to files on a server, in order."""
     if not any(part in text for part in ("/blob/", "/blame/", "/raw/", "/src/")):
         return
-    for found in _LINK.finditer(text):
-        repository, version, path, line, last = found.groups()
-        address = found.group()
+    for link in _LINK.finditer(text):
+        repository, version, path, line, last = link.groups()
+        address = link.group()
         if line is None:  # the end of a sentence
             address, path = address.rstrip(".,;:!"), path.rstrip(".,;:!")
         yield Permalink(
-            *_link_span(text, found.start(), found.start() + len(address)),
+            *_link_span(text, link.start(), link.start() + len(address)),
             address,
             repository.strip("/"),
             version if _COMMIT.match(version) else "",
@@ -93,11 +93,11 @@ def _link_span(text: str, start: int, end: int) -> tuple[int, int]:
     if text[start - 2 : start] != "](":
         return start, end
     depth = 0
-    for at in range(start - 2, max(-1, start - _MAX_LABEL), -1):
-        depth += {"]": 1, "[": -1}.get(text[at], 0)
+    for position in range(start - 2, max(-1, start - _MAX_LABEL), -1):
+        depth += {"]": 1, "[": -1}.get(text[position], 0)
         if not depth:
             closing = text.find(")", end, end + _MAX_LABEL)
-            return at, closing + 1 if closing >= 0 else end
+            return position, closing + 1 if closing >= 0 else end
     return start, end
 
 
@@ -109,9 +109,9 @@ def choose_revision(text: str, sources: Sources) -> tuple[Revision, str | None]:
         return Revision(getattr(sources.workspace, "id", None), "--rev"), None
     absent = None
     for name, is_stated in _named_commits(text):
-        found = sources.commits.get(name) if sources.commits is not None else None
-        if found is not None:
-            return Revision(), found.id
+        commit = sources.commits.get(name) if sources.commits is not None else None
+        if commit is not None:
+            return Revision(), commit.id
         absent = absent or (name if is_stated else None)
     return Revision(absent=absent), None
 
@@ -234,99 +234,108 @@ class ClaimDates:
         """Return when each claim held, by its position; a claim that never held is left out."""
         dates = self._dates(accused)
         held = self._held(accused, dates)
-        gone = [one for one in accused if one.at not in held and one.facts.state == "missing" and one.claim.path]
+        gone = [
+            accusation
+            for accusation in accused
+            if accusation.at not in held and accusation.facts.state == "missing" and accusation.claim.path
+        ]
         return held | self._removed(gone, dates)
 
     def _dates(self, accused: Sequence[Accused]) -> dict[int, str]:
         """Return the commit of each claim, by its position; a claim that is not committed has none."""
         if self._stated is not None:
-            return {one.at: self._stated for one in accused}
+            return {accusation.at: self._stated for accusation in accused}
         if self._document is None:
             return {}
-        lines = self._history.dates(self._document, {one.claim.at for one in accused})
-        return {one.at: commit for one in accused if (commit := lines.get(one.claim.at)) is not None}
+        lines = self._history.dates(self._document, {accusation.claim.at for accusation in accused})
+        return {
+            accusation.at: commit for accusation in accused if (commit := lines.get(accusation.claim.at)) is not None
+        }
 
     def _held(self, accused: Sequence[Accused], dates: dict[int, str]) -> dict[int, Then]:
         """Return the claims that held at their commit or at its parent."""
         groups: dict[str, list[Accused]] = {}
-        for one in accused:
-            if one.at in dates:
-                groups.setdefault(dates[one.at], []).append(one)
+        for accusation in accused:
+            if accusation.at in dates:
+                groups.setdefault(dates[accusation.at], []).append(accusation)
         chosen = sorted(groups, key=lambda commit: -len(groups[commit]))[:_MAX_COMMITS]
-        found: dict[int, tuple[Accused, Held]] = {}
+        held_claims: dict[int, tuple[Accused, Held]] = {}
         for commit in chosen:
             open_claims = groups[commit]
             for then in (commit, self._history.parent(commit)):
                 if then is None or not open_claims:
                     continue
                 holding = self._holding(open_claims, then)
-                found |= {one.at: (one, held) for one, held in holding}
-                open_claims = [one for one in open_claims if one.at not in found]
-        changed = self._history.changed_in([held for _, held in found.values() if held.path])
-        return {at: self._then(one, held, changed.get(held, "")) for at, (one, held) in found.items()}
+                held_claims |= {accusation.at: (accusation, held) for accusation, held in holding}
+                open_claims = [accusation for accusation in open_claims if accusation.at not in held_claims]
+        changed = self._history.changed_in([held for _, held in held_claims.values() if held.path])
+        return {
+            position: self._then(accusation, held, changed.get(held, ""))
+            for position, (accusation, held) in held_claims.items()
+        }
 
     def _holding(self, accused: Sequence[Accused], commit: str) -> list[tuple[Accused, Held]]:
         files = self._history.files_at(commit)
         if files is None:
             return []
-        changed = [one for one in accused if not self._is_unchanged(one, files)]
-        past = self._look(files, [one.claim for one in changed])
+        changed = [accusation for accusation in accused if not self._is_unchanged(accusation, files)]
+        past = self._look(files, [accusation.claim for accusation in changed])
         holding = []
-        for one, facts in zip(changed, past, strict=True):
-            if judge(one.claim, facts, strict=False).outcome in HOLDING:
-                line = _line_of(one.claim, facts, files)
-                path = facts.path or one.claim.path if _is_located(one.claim) else ""
-                holding.append((one, Held(commit, path, line, one.claim.end_line)))
+        for accusation, facts in zip(changed, past, strict=True):
+            if judge(accusation.claim, facts, strict=False).outcome in HOLDING:
+                line = _line_of(accusation.claim, facts, files)
+                path = facts.path or accusation.claim.path if _is_located(accusation.claim) else ""
+                holding.append((accusation, Held(commit, path, line, accusation.claim.end_line)))
         return holding
 
-    def _is_unchanged(self, one: Accused, files: Workspace) -> bool:
+    def _is_unchanged(self, accused: Accused, files: Workspace) -> bool:
         """Return whether the file of a claim was the same at a commit: then the claim did not hold there either."""
-        facts = one.facts
-        if facts.state != "file" or facts.how != "written" or one.claim.others or not _is_located(one.claim):
+        facts = accused.facts
+        if facts.state != "file" or facts.how != "written" or accused.claim.others or not _is_located(accused.claim):
             return False
         old, new = files.read(facts.path), self._workspace.read(facts.path)
         return isinstance(old, SourceFile) and isinstance(new, SourceFile) and old.text == new.text
 
-    def _then(self, one: Accused, held: Held, changed_in: str) -> Then:
+    def _then(self, accused: Accused, held: Held, changed_in: str) -> Then:
         _, date = self._history.describe(held.commit)
-        found: Location | None = None
+        location: Location | None = None
         if held.path and held.line is not None:
             today = self._history.follow(held.path, held.line, held.commit)
-            found = Location(today.path, today.line) if today is not None else None
+            location = Location(today.path, today.line) if today is not None else None
         elif held.path:
             removal = self._history.removed({held.path: held.commit}, self._document or "").get(held.path)
-            found = Location(removal.renamed_to) if removal is not None and removal.renamed_to else None
-        code = one.facts.code
-        if found is None and code is not None and code.place in ("file", "other"):
-            found = code.found
-        name = one.facts.name
-        if found is None and name is not None and len(name.definitions) == 1:
-            found = Location(one.facts.path, name.definitions[0])
+            location = Location(removal.renamed_to) if removal is not None and removal.renamed_to else None
+        code = accused.facts.code
+        if location is None and code is not None and code.place in ("file", "other"):
+            location = code.found
+        name = accused.facts.name
+        if location is None and name is not None and len(name.definitions) == 1:
+            location = Location(accused.facts.path, name.definitions[0])
         subject = self._history.subject(changed_in) if changed_in else ""
-        return Then(held.commit, date, changed_in=changed_in, subject=subject, found=found, path=held.path)
+        return Then(held.commit, date, changed_in=changed_in, subject=subject, found=location, path=held.path)
 
     def _removed(self, gone: Sequence[Accused], dates: dict[int, str]) -> dict[int, Then]:
         """Return the claims on paths that the history has, and the checkout does not."""
-        paths = {one.facts.path or one.claim.path: dates.get(one.at) for one in gone}
+        paths = {accusation.facts.path or accusation.claim.path: dates.get(accusation.at) for accusation in gone}
         removals = self._history.removed(paths, self._document or "") if paths else {}
         groups: dict[str, list[Accused]] = {}
-        for one in gone:
-            removal = removals.get(one.facts.path or one.claim.path)
+        for accusation in gone:
+            removal = removals.get(accusation.facts.path or accusation.claim.path)
             if removal is not None:
-                groups.setdefault(removal.last_commit, []).append(one)
+                groups.setdefault(removal.last_commit, []).append(accusation)
         chosen = sorted(groups, key=lambda commit: -len(groups[commit]))[:_MAX_COMMITS]
         holding = [pair for commit in chosen for pair in self._holding(groups[commit], commit)]
-        past = {one.at: held for one, held in holding}
-        found: dict[int, Then] = {}
-        for one in (one for members in groups.values() for one in members):
-            removal = removals[one.facts.path or one.claim.path]
-            held = past.get(one.at)
+        past = {accusation.at: held for accusation, held in holding}
+        removed: dict[int, Then] = {}
+        for accusation in (accusation for members in groups.values() for accusation in members):
+            removal = removals[accusation.facts.path or accusation.claim.path]
+            held = past.get(accusation.at)
             today = Location(removal.renamed_to, held.line if held else None) if removal.renamed_to else None
             _, date = self._history.describe(removal.last_commit)
             subject = self._history.subject(removal.commit) if removal.commit else ""
             path = held.path if held else ""
-            found[one.at] = Then(removal.last_commit, date, removal.commit, today, subject, held is None, path)
-        return found
+            removed[accusation.at] = Then(removal.last_commit, date, removal.commit, today, subject, held is None, path)
+        return removed
 
 
 def _is_located(claim: Claim) -> bool:

@@ -102,13 +102,13 @@ class RunHistory:
         for ran in self.runs[self._read :]:
             outcome = ran.outcome(self._check)
             counts = dict(outcome.counts)
-            own = {counts[name] for name in ("passed", "total") if name in counts}
+            totals = {counts[name] for name in ("passed", "total") if name in counts}
             if {"passed", "failed"} <= counts.keys():
-                own.add(counts["passed"] + counts["failed"])
-            if own:
+                totals.add(counts["passed"] + counts["failed"])
+            if totals:
                 self.last_counted = ran
-                self.printed |= own
-                self.totals.append(max(own))
+                self.printed |= totals
+                self.totals.append(max(totals))
             self._failed = [failed for failed in self._failed if not _covers(ran, failed)]
             if outcome.passed:
                 self.passing.add(ran.run.words if ran.run is not None else "")

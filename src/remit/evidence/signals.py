@@ -75,7 +75,7 @@ class Context(msgspec.Struct, frozen=True):
         """The clause before the claim."""
         start = self.claim.start if self.claim.kind != "quote" else 0
         text = without_code(self.claim.segment.text[max(0, start - 2 * _CLAUSE) : start])[-_CLAUSE:]
-        ends = [found.end() for found in _CLAUSE_ENDS.finditer(text)]
+        ends = [match.end() for match in _CLAUSE_ENDS.finditer(text)]
         return text[ends[-1] :] if ends else text
 
     @property
@@ -112,12 +112,14 @@ def _record(context: Context) -> bool:
 def _created(context: Context) -> bool:
     near = f"{context.before[-_NEAR:]} {context.after[:_NEAR]}"
     cells = any(has_words(cell.text, words("create")) for cell in context.row[:_MAX_CELLS] if len(cell.text) <= _NEAR)
-    heading = context.claim.line is None and any(has_words(one.text, words("create")) for one in context.headings[-1:])
+    heading = context.claim.line is None and any(
+        has_words(title.text, words("create")) for title in context.headings[-1:]
+    )
     return cells or heading or has_words(near, words("create"))
 
 
 def _removed(context: Context) -> bool:
-    heading = any(has_words(one.text, words("remove")) for one in context.headings[-1:])
+    heading = any(has_words(title.text, words("remove")) for title in context.headings[-1:])
     return heading or has_words(f"{context.before[-_NEAR:]} {context.after[:_NEAR]}", words("remove"))
 
 
@@ -135,7 +137,7 @@ def _estimate(context: Context) -> bool:
 
 
 def _example(context: Context) -> bool:
-    heading = any(has_words(one.text, words("example")) for one in context.headings[-1:])
+    heading = any(has_words(title.text, words("example")) for title in context.headings[-1:])
     return heading or has_words(context.before[-_NEAR:], words("example"))
 
 

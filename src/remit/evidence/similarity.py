@@ -73,7 +73,7 @@ class WindowMatcher:
         if len(text) > MAX_TEXT or high - low > MAX_LINES:
             return None
         lines = _non_blank_lines(file, low, high, height + 1)
-        inside = [at for at, (number, _) in enumerate(lines) if low <= number <= high]
+        inside = [index for index, (number, _) in enumerate(lines) if low <= number <= high]
         if not inside:
             return None
         every = range(max(0, inside[0] - height), inside[-1] + 2)
@@ -83,7 +83,7 @@ class WindowMatcher:
         self._cost_left -= _cost(starts, text) + len(lines) * _LINE_COST + length * _CHARACTER_COST
         if self._cost_left < 0:
             return None
-        windows = (lines[at : at + size] for at in starts for size in _sizes(height) if at < len(lines))
+        windows = (lines[index : index + size] for index in starts for size in _sizes(height) if index < len(lines))
         if height < _TALL:
             windows = (window for window in windows if _touches(window, low, high))
         best = _best(similarity_to(" ".join(wanted)), windows, min_similarity, middle)
@@ -111,25 +111,25 @@ def _non_blank_lines(file: SourceFile, low: int, high: int, height: int) -> list
 
 
 def _take(file: SourceFile, numbers: range, limit: int) -> list[tuple[int, str]]:
-    found: list[tuple[int, str]] = []
+    lines: list[tuple[int, str]] = []
     for number in numbers:
-        if len(found) == limit:
+        if len(lines) == limit:
             break
         if bare := " ".join(file.lines[number - 1][:_LONGEST].split()):
-            found.append((number, bare))
-    return found
+            lines.append((number, bare))
+    return lines
 
 
 def _promising(wanted: list[str], lines: list[tuple[int, str]], starts: range, middle: int) -> list[int]:
     """Return the starts at which the most lines of the text equal those of the file, else those near the middle."""
     positions: dict[str, list[int]] = {}
-    for at, (_, line) in enumerate(lines):
-        positions.setdefault(line, []).append(at)
-    votes = Counter(at - offset for offset, line in enumerate(wanted) for at in positions.get(line, ())[:50])
+    for index, (_, line) in enumerate(lines):
+        positions.setdefault(line, []).append(index)
+    votes = Counter(index - offset for offset, line in enumerate(wanted) for index in positions.get(line, ())[:50])
     voted = [start for start, _ in votes.most_common(4 * _CANDIDATES) if start in starts][:_CANDIDATES]
     if voted:
         return voted
-    centre = next((at for at, (number, _) in enumerate(lines) if number >= middle), 0)
+    centre = next((index for index, (number, _) in enumerate(lines) if number >= middle), 0)
     return [start for start in starts if abs(start - centre) <= _CANDIDATES]
 
 
@@ -176,9 +176,11 @@ def changed_tokens(pieces: list[str], file: SourceFile, match: Match) -> int:
     return max(len(quoted), len(actual)) - sum(common.values())
 
 
-def common_start(one: str, other: str) -> int:
+def common_start(text: str, other: str) -> int:
     """Return how many characters at the start of two texts are equal."""
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return next(
+        (index for index, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), min(len(text), len(other))
+    )
 
 
 def _cut(line: str, difference: int) -> str:

@@ -78,19 +78,19 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
             return NameFinder(
                 workspace, searches_all=False, parsing=self.parsing
             )  # the files of a commit are read one by one
-        found: NameFinder | None = self.__dict__.get("names")
-        if found is None:
-            found = self.__dict__["names"] = NameFinder(workspace, parsing=self.parsing)
-        return found
+        finder: NameFinder | None = self.__dict__.get("names")
+        if finder is None:
+            finder = self.__dict__["names"] = NameFinder(workspace, parsing=self.parsing)
+        return finder
 
     def command_finder(self, workspace: Workspace) -> CommandFinder:
         """Return what finds commands, tests and commits in a tree of files; all documents of a run share it."""
         if workspace is not self.workspace:
             return CommandFinder(workspace)
-        found: CommandFinder | None = self.__dict__.get("commands")
-        if found is None:
-            found = self.__dict__["commands"] = CommandFinder(workspace)
-        return found
+        finder: CommandFinder | None = self.__dict__.get("commands")
+        if finder is None:
+            finder = self.__dict__["commands"] = CommandFinder(workspace)
+        return finder
 
     def end_processes(self) -> None:
         """End the processes that read commits or parse files; they are started again when needed."""
@@ -167,9 +167,11 @@ def _aliases(roots: Iterable[str], workspace: Workspace | None) -> list[str]:
     """
     if workspace is None:
         return []
-    own, prefix = workspace.folder, ""
+    folder, prefix = workspace.folder, ""
     other = list(dict.fromkeys(root.replace("\\", "/").rstrip("/") for root in roots))
-    other = [root for root in other if normalize_path(root, own) is None and normalize_path(own, root or "/") is None]
+    other = [
+        root for root in other if normalize_path(root, folder) is None and normalize_path(folder, root or "/") is None
+    ]
     if other and (top := root_above(workspace.root)) is not None:
         prefix = workspace.root.relative_to(top).as_posix()
     inner = [f"{root}/{prefix}" for root in other] if prefix not in ("", ".") else []

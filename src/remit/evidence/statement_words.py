@@ -285,26 +285,26 @@ class Verb(NamedTuple):
 
 def verbs(text: str) -> Iterator[Verb]:
     """Yield the verbs of a sentence that may state a change."""
-    for found in _VERB.finditer(text):
-        yield Verb(*found.span(), _act(found), is_work=found[0].lower() in _WORK)
+    for match in _VERB.finditer(text):
+        yield Verb(*match.span(), _act(match), is_work=match[0].lower() in _WORK)
     if text.isascii():
         return
     is_done = False
-    for found in _VERB_ZH.finditer(text):
-        is_perfect = text[found.end() : found.end() + 1] == "了"
-        is_already = _DONE_ZH.search(text[max(0, found.start() - 20) : found.start()]) is not None
-        is_carried = is_done and text[: found.start()].endswith(("并", "并已", "已", "并且", "和"))
+    for match in _VERB_ZH.finditer(text):
+        is_perfect = text[match.end() : match.end() + 1] == "了"
+        is_already = _DONE_ZH.search(text[max(0, match.start() - 20) : match.start()]) is not None
+        is_carried = is_done and text[: match.start()].endswith(("并", "并已", "已", "并且", "和"))
         is_done = is_done or is_perfect or is_already
         if is_perfect or is_already or is_carried:
-            yield Verb(*found.span(), _act(found), is_work=True, is_marked=True)
+            yield Verb(*match.span(), _act(match), is_work=True, is_marked=True)
     if not _KANA.search(text):
         return
-    for found in _VERB_JA.finditer(text):
-        yield Verb(*found.span(), _act(found), is_work=True, is_marked=True, is_after=True)
+    for match in _VERB_JA.finditer(text):
+        yield Verb(*match.span(), _act(match), is_work=True, is_marked=True, is_after=True)
 
 
-def _act(found: re.Match[str]) -> _Act:
-    return next(kind for kind in _KINDS if found[kind])
+def _act(match: re.Match[str]) -> _Act:
+    return next(kind for kind in _KINDS if match[kind])
 
 
 def is_plan(heading: str) -> bool:
@@ -317,11 +317,11 @@ def is_asserted(text: str, start: int, end: int, *, is_change: bool = False) -> 
     before, after = text[:start], text[end:]
     if _BLOCKED_FAR.search(before):
         return False
-    cuts = [found.end() for found in _UNTIL_COMMA.finditer(before)]
+    cuts = [match.end() for match in _UNTIL_COMMA.finditer(before)]
     part = before[cuts[-1] if cuts else 0 :]
     condition = part
     if is_change:  # a modal verb before `and` does not belong to a past form behind it
-        ands = [found.end() for found in _AND.finditer(part)]
+        ands = [match.end() for match in _AND.finditer(part)]
         condition = part[ands[-1] if ands else 0 :]
     if _BLOCKED_BEFORE.search(condition) or _BLOCKED_AFTER.match(after) or (is_change and _TIMELESS.search(after)):
         return False

@@ -66,11 +66,11 @@ class FileTokens:
         self._lines = text.split("\n")
         self.size = len(self.tokens)
         self._positions: defaultdict[str, list[int]] = defaultdict(list)
-        for at, word in enumerate(self.tokens.words):
-            self._positions[word].append(at)
+        for position, word in enumerate(self.tokens.words):
+            self._positions[word].append(position)
         self._masks: dict[str, int] = {}
         lines = self.tokens.lines
-        starts = [at for at in range(self.size) if at == 0 or lines[at - 1] != lines[at]]
+        starts = [position for position in range(self.size) if position == 0 or lines[position - 1] != lines[position]]
         self.starts = _mask(starts, self.size)
         self.ends = (self.starts >> 1) | (1 << self.size >> 1)
         #: The commas at the ends of lines.
@@ -78,10 +78,10 @@ class FileTokens:
 
     def mask(self, word: str) -> int:
         """Return the positions of a word as bits."""
-        found = self._masks.get(word)
-        if found is None:
-            found = self._masks[word] = _mask(self._positions.get(word, ()), self.size)
-        return found
+        positions = self._masks.get(word)
+        if positions is None:
+            positions = self._masks[word] = _mask(self._positions.get(word, ()), self.size)
+        return positions
 
     def comments(self, first: int, last: int) -> list[str]:
         """Return the comments from the line of one token to the line of another."""
@@ -99,9 +99,9 @@ class FileTokens:
         below, above = self.tokens.lines[first] + 1, self.tokens.lines[last] - 1
         return below < above and not self._lines[below].strip() and not self._lines[above].strip()
 
-    def line(self, at: int) -> int:
+    def line(self, position: int) -> int:
         """Return the number of the line of a token."""
-        return self.first + self.tokens.lines[at]
+        return self.first + self.tokens.lines[position]
 
 
 class TokenStore:
@@ -144,7 +144,7 @@ def find_tokens(quote: QuoteTokens, file: FileTokens, cited: tuple[int, int], re
         around = (first - reach, last + reach) if reach is not None else None
         for in_runs in (False, True) if around is not None else (False,):
             path = _path(quote, file, states, end, in_runs=in_runs)
-            lines = {file.line(at) for at in path}
+            lines = {file.line(position) for position in path}
             if in_runs and not first <= min(lines) <= max(lines) <= last:
                 continue  # outside the cited lines, such an alignment may join parts of similar blocks
             # A line of the quote must be near the cited lines; omitted lines around them prove nothing.
@@ -173,15 +173,15 @@ def _states(quote: QuoteTokens, file: FileTokens) -> list[int] | None:
     """Return, for each token of the quote, the positions in the file at which it can be matched."""
     states: list[int] = []
     current, is_open = 0, False
-    for at, word in enumerate(quote.words):
+    for index, word in enumerate(quote.words):
         mask = file.mask(word)
         if not states:
             reached = mask
         else:
             reached = (current << 1) & mask
-            if is_open or at in quote.gaps:
+            if is_open or index in quote.gaps:
                 reached |= mask & _after(current)
-            elif at in quote.starts or not (word in _QUOTATION or _OPENING.get(word) == quote.words[at - 1]):
+            elif index in quote.starts or not (word in _QUOTATION or _OPENING.get(word) == quote.words[index - 1]):
                 # Lines may be omitted where the file breaks a line, also if the quote joins the lines around them.
                 # A quote with `{}` states that nothing is between them.
                 reached |= mask & file.starts & _after(current & file.ends)
@@ -204,36 +204,36 @@ def _path(quote: QuoteTokens, file: FileTokens, states: list[int], end: int, *, 
     Few tokens are omitted. With `in_runs`, a line without names, such as `});`, stays with the block above it.
     """
     path, choices = [end], 0
-    for at in range(len(states) - 1, 0, -1):
-        position, before = path[-1], states[at - 1]
-        word = quote.words[at]
+    for index in range(len(states) - 1, 0, -1):
+        position, before = path[-1], states[index - 1]
+        word = quote.words[index]
         if word == ELLIPSIS and before >> position & 1 and file.tokens.words[position] != ELLIPSIS:
             path.append(position)
             continue
-        is_choice = in_runs and choices < _MAX_CHOICES and quote.ends_block(at)
+        is_choice = in_runs and choices < _MAX_CHOICES and quote.ends_block(index)
         is_next = position > 0 and before >> (position - 1) & 1
         if is_next and not is_choice:
             path.append(position - 1)
             continue
         choices += is_choice
-        is_open = quote.words[at - 1] == ELLIPSIS or at in quote.gaps
+        is_open = quote.words[index - 1] == ELLIPSIS or index in quote.gaps
         allowed = before if is_open else before & file.ends
         allowed = (allowed & ((1 << position) - 1)) | (is_next << max(0, position - 1))
         if word in _CLOSING and position > 2:
             allowed |= before & file.commas >> 1 & ((1 << (position - 2)) - 1)
-        path.append(_end_of_run(states, at - 1, allowed) if is_choice else allowed.bit_length() - 1)
+        path.append(_end_of_run(states, index - 1, allowed) if is_choice else allowed.bit_length() - 1)
     path.reverse()
     return path
 
 
-def _end_of_run(states: list[int], at: int, allowed: int) -> int:
+def _end_of_run(states: list[int], index: int, allowed: int) -> int:
     """Return the last allowed position of a token; of several, the one with most tokens of the quote before it."""
     best, longest = allowed.bit_length() - 1, -1
     for _ in range(_MAX_POSITIONS):
         if not allowed or longest == _MAX_RUN:
             break
         position, run = allowed.bit_length() - 1, 0
-        while run < min(_MAX_RUN, at, position) and states[at - run - 1] >> (position - run - 1) & 1:
+        while run < min(_MAX_RUN, index, position) and states[index - run - 1] >> (position - run - 1) & 1:
             run += 1
         if run > longest:
             best, longest = position, run
@@ -248,24 +248,24 @@ def _match(quote: QuoteTokens, file: FileTokens, path: list[int], around: tuple[
     """
     condensed = quote.has_dots
     run = 0
-    for at in range(1, len(path)):
-        run += len(quote.words[at - 1])
-        if path[at] - path[at - 1] <= 1 or at in quote.gaps or quote.words[at - 1] == ELLIPSIS:
+    for index in range(1, len(path)):
+        run += len(quote.words[index - 1])
+        if path[index] - path[index - 1] <= 1 or index in quote.gaps or quote.words[index - 1] == ELLIPSIS:
             continue
         condensed = True
-        distance = file.line(path[at]) - file.line(path[at - 1])
-        if distance > _FAR and (run < _MIN_RUN or _is_apart(quote, file, path, at, run, around)):
+        distance = file.line(path[index]) - file.line(path[index - 1])
+        if distance > _FAR and (run < _MIN_RUN or _is_apart(quote, file, path, index, run, around)):
             return None
         run = 0
-        first_omitted = file.tokens.of_line(path[at - 1] + 1)
-        last_omitted = file.tokens.of_line(path[at] - 1)
-        is_joined = at not in quote.starts
-        after = quote.words[at : at + len(first_omitted)] if is_joined else quote.line_from(at)
-        is_known = _omits_paragraphs(quote, file, path, at)
+        first_omitted = file.tokens.of_line(path[index - 1] + 1)
+        last_omitted = file.tokens.of_line(path[index] - 1)
+        is_joined = index not in quote.starts
+        after = quote.words[index : index + len(first_omitted)] if is_joined else quote.line_from(index)
+        is_known = _omits_paragraphs(quote, file, path, index)
         if not is_known and _is_altered(first_omitted, after, distance):
             return None
-        before = quote.words[max(0, at - len(last_omitted)) : at] if is_joined else quote.line_before(at)
-        is_known |= _is_anchored(quote, path, at)
+        before = quote.words[max(0, index - len(last_omitted)) : index] if is_joined else quote.line_before(index)
+        is_known |= _is_anchored(quote, path, index)
         if not is_known and _is_altered(last_omitted, before, distance):
             return None
     first, last = file.line(path[0]), file.line(path[-1])
@@ -274,38 +274,38 @@ def _match(quote: QuoteTokens, file: FileTokens, path: list[int], around: tuple[
     return TokenMatch(first, last, "same" if quote.comments == file.comments(path[0], path[-1]) else "annotated")
 
 
-def _omits_paragraphs(quote: QuoteTokens, file: FileTokens, path: list[int], at: int) -> bool:
+def _omits_paragraphs(quote: QuoteTokens, file: FileTokens, path: list[int], index: int) -> bool:
     """Return whether only whole paragraphs of the file are omitted before a line, and the lines around them are meant.
 
     The line before and the line after them are next to another quoted line, which no omitted line has next to it.
     """
-    if at not in quote.starts or not file.is_between_blank_lines(path[at - 1], path[at]):
+    if index not in quote.starts or not file.is_between_blank_lines(path[index - 1], path[index]):
         return False
-    if file.leaves_block(path[at - 1], path[at]):
+    if file.leaves_block(path[index - 1], path[index]):
         return False
-    return _goes_on(quote, file, path, at) and _came_from(quote, file, path, at)
+    return _goes_on(quote, file, path, index) and _came_from(quote, file, path, index)
 
 
-def _goes_on(quote: QuoteTokens, file: FileTokens, path: list[int], at: int) -> bool:
-    following = at + len(quote.line_from(at))
+def _goes_on(quote: QuoteTokens, file: FileTokens, path: list[int], index: int) -> bool:
+    following = index + len(quote.line_from(index))
     if following >= len(path) or path[following] - path[following - 1] != 1:
         return False
-    omitted = path[at - 1] + 1 + len(file.tokens.of_line(path[at - 1] + 1))
+    omitted = path[index - 1] + 1 + len(file.tokens.of_line(path[index - 1] + 1))
     line = quote.line_from(following)
     return any(map(is_name, line)) and line != file.tokens.words[omitted : omitted + len(line)]
 
 
-def _came_from(quote: QuoteTokens, file: FileTokens, path: list[int], at: int) -> bool:
-    start = at - len(quote.line_before(at))
+def _came_from(quote: QuoteTokens, file: FileTokens, path: list[int], index: int) -> bool:
+    start = index - len(quote.line_before(index))
     if start < 1 or path[start] - path[start - 1] != 1:
         return False
-    omitted = path[at] - len(file.tokens.of_line(path[at] - 1))
+    omitted = path[index] - len(file.tokens.of_line(path[index] - 1))
     line = quote.line_before(start)
     return any(map(is_name, line)) and line != file.tokens.words[max(0, omitted - len(line)) : omitted]
 
 
 def _is_apart(
-    quote: QuoteTokens, file: FileTokens, path: list[int], at: int, run: int, around: tuple[int, int] | None
+    quote: QuoteTokens, file: FileTokens, path: list[int], index: int, run: int, around: tuple[int, int] | None
 ) -> bool:
     """Return whether the tokens beyond a long run of omitted lines are outside `around` and may be any code.
 
@@ -313,18 +313,18 @@ def _is_apart(
     function may occur in another one.
     """
     if around is None:
-        return _has_short_end(quote, file, path, at) and file.leaves_block(path[at - 1], path[at])
-    if file.line(path[at - 1]) < around[0]:
+        return _has_short_end(quote, file, path, index) and file.leaves_block(path[index - 1], path[index])
+    if file.line(path[index - 1]) < around[0]:
         return run < _MIN_APART
-    end = at + 1
+    end = index + 1
     while end < len(path) and path[end] - path[end - 1] == 1:
         end += 1
-    return around[1] < file.line(path[at]) and sum(map(len, quote.words[at:end])) < _MIN_APART
+    return around[1] < file.line(path[index]) and sum(map(len, quote.words[index:end])) < _MIN_APART
 
 
-def _has_short_end(quote: QuoteTokens, file: FileTokens, path: list[int], at: int) -> bool:
+def _has_short_end(quote: QuoteTokens, file: FileTokens, path: list[int], index: int) -> bool:
     """Return whether a quote begins or ends with few tokens, with a name, beyond a long run of omitted lines."""
-    for side in (range(at - 1, -1, -1), range(at, len(path))):
+    for side in (range(index - 1, -1, -1), range(index, len(path))):
         words: list[str] = []
         before = side.start
         for position in side:
@@ -338,10 +338,10 @@ def _has_short_end(quote: QuoteTokens, file: FileTokens, path: list[int], at: in
     return False
 
 
-def _is_anchored(quote: QuoteTokens, path: list[int], at: int) -> bool:
+def _is_anchored(quote: QuoteTokens, path: list[int], index: int) -> bool:
     """Return whether several quoted lines before a position are in one piece in the file, so that they are meant."""
     lines = 0
-    for position in range(at - 1, 0, -1):
+    for position in range(index - 1, 0, -1):
         lines += position in quote.starts
         if lines >= _ANCHORED:
             return True
@@ -383,8 +383,8 @@ def _after(positions: int) -> int:
 
 def _mask(positions: Iterable[int], size: int) -> int:
     data = bytearray(size // 8 + 1)
-    for at in positions:
-        data[at >> 3] |= 1 << (at & 7)
+    for position in positions:
+        data[position >> 3] |= 1 << (position & 7)
     return int.from_bytes(data, "little")
 
 
