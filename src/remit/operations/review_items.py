@@ -30,9 +30,8 @@ _MAX_LISTED = 100
 
 
 class ItemChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """Which items of the review queue."""
+    """Which items of the review queue: those that wait for a decision."""
 
-    state: ItemState | Literal["any"] = "open"
     kind: ItemKind | None = None
     severity: Literal["critical", "important", "minor"] | None = None
     agent: str | None = None
@@ -40,9 +39,8 @@ class ItemChoice(msgspec.Struct, frozen=True, kw_only=True):
     path: Annotated[str | None, described("The start of the path.")] = None
     plan: Number | None = None
 
-    def item_filter(self) -> ItemFilter:
+    def item_filter(self, state: ItemState | None = "open") -> ItemFilter:
         """Return the filter of the store."""
-        state = self.state if self.state != "any" else None
         names = ("agent", "category", "path")
         chosen = {name: printable(getattr(self, name)) for name in names}
         return ItemFilter(state=state, kind=self.kind, severity=self.severity, plan=self.plan, **chosen)
@@ -51,6 +49,7 @@ class ItemChoice(msgspec.Struct, frozen=True, kw_only=True):
 class FindingFilter(ItemChoice, frozen=True, kw_only=True):
     """Which items of the review queue, and which page of them."""
 
+    state: ItemState | Literal["any"] = "open"
     limit: Annotated[int, described("The length of the page.", ge=1, le=_MAX_LISTED)] = 20
     after: Annotated[str, described("The `after` of the page before.", max_length=40)] = ""
 
@@ -121,7 +120,8 @@ class ItemList(msgspec.Struct, kw_only=True):
 
 async def list_findings(database: Database, wanted: FindingFilter) -> ItemList:
     """Return a page of the items that a filter selects."""
-    return await page_of_items(database, wanted.item_filter(), wanted.after, wanted.limit)
+    chosen = wanted.item_filter(wanted.state if wanted.state != "any" else None)
+    return await page_of_items(database, chosen, wanted.after, wanted.limit)
 
 
 async def page_of_items(database: Database, wanted: ItemFilter, after: str, limit: int) -> ItemList:

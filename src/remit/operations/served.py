@@ -266,8 +266,9 @@ async def next_item(caller: Caller, wanted: ItemChoice) -> ItemShape:
 
 
 async def lock_next(caller: Caller, chosen: ItemFilter) -> ReviewItem | None:
-    """Lock the next item that a filter selects."""
+    """Lock the next item that a filter selects. A decided item is not handed out again."""
     store = await caller.open_store()
+    chosen = chosen if chosen.state == "unsure" else msgspec.structs.replace(chosen, state="open")
     details = {name: value for name, value in msgspec.structs.asdict(chosen).items() if value}
     async with caller.writes(store, "next", "item", details) as made:
         item = await review_queue.next_item(store.database, caller.person.name, chosen)

@@ -102,7 +102,10 @@ def test_a_folder_outside_the_server_is_refused(api: httpx.Client, repo: str) ->
     assert is_problem(api.post("/check", json={"text": "x", "repo": repo}), 422)
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"task": 1}', b'{"task": "go", "policy": "open"}', b"\xff"])
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[]", b'{"task": 1}', b'{"task": "", "policy": "open"}', b'{"task": "", "priority": "5"}', b"\xff"],
+)
 def test_a_wrong_body_is_a_problem(api: httpx.Client, body: bytes) -> None:
     assert is_problem(api.post("/jobs", content=body), 422)
 

@@ -67,7 +67,7 @@ def test_every_lock_of_an_item_is_in_the_audit_log(site: RunningSite) -> None:
     plan = 4_900
     (item,) = add_items(site, new_item("locked", plan=plan))
     page, api = site.client("reviewer", "gina"), site.bearer("reviewer", "gina")
-    assert api.post("/api/v1/review/next", json={"plan": str(plan)}).json()["item"]["id"] == item
+    assert api.post("/api/v1/review/next", json={"plan": plan}).json()["item"]["id"] == item
     page.post("/review/next", data={"plan": str(plan)})
     page.get(f"/review/{item}")  # which is locked already
     page.post(f"/review/{item}/release")
@@ -243,12 +243,15 @@ def test_the_api_decides_once_for_an_id(site: RunningSite) -> None:
     (number,) = add_items(site, new_item("h1", plan=4_008))
     api = site.bearer("reviewer", "bot")
     assert api.get("/api/v1/review", params={"path": "app/", "limit": 1}).json()["items"]
-    got = api.post("/api/v1/review/next", json={"plan": "4008"}).json()["item"]
+    got = api.post("/api/v1/review/next", json={"plan": 4008}).json()["item"]
     assert (got["id"], got["locked_by"]) == (number, "bot")
     body = {"id": str(uuid4()), "verb": "confirm", "note": "seen"}
     first = api.post(f"/api/v1/review/{number}/decide", json=body)
     second = api.post(f"/api/v1/review/{number}/decide", json=body)
     assert (first.json()["is_repeated"], second.json()["is_repeated"]) == (False, True)
+    filters = {"plan": "4008", "state": "confirmed"}
+    led = site.client("reviewer", "bot").post("/review/next", data=filters)
+    assert "notice=none" in led.headers["location"]  # what is decided is not handed out again
     other = site.bearer("reviewer", "bot2").post(f"/api/v1/review/{number}/decide", json={**body, "id": str(uuid4())})
     assert other.status_code == 409
     assert api.post(f"/api/v1/review/decisions/{body['id']}/undo").json()["undone"]

@@ -38,7 +38,8 @@ def route_of(operation: Operation) -> Route:
         need_role(request, operation.role)
         if operation.answer is None:
             return await job_events(request)
-        wanted = convert_arguments(operation.arguments, "http", await _arguments(request, operation), strict=False)
+        sent = await _arguments(request, operation)
+        wanted = convert_arguments(operation.arguments, "http", sent, strict=not address.has_query)
         answer = await operation.run(caller_of(request), wanted)
         value, status = answer if isinstance(answer, Answered) else (answer, address.status)
         return Response(msgspec.json.encode(value), status_code=status, media_type=_JSON)
