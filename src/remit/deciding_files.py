@@ -6,6 +6,8 @@ they are: a client that is started in a folder below obeys those of that folder.
 
 from __future__ import annotations
 
+#: The clients that Remit supports, as they are named on the command line, in the order in which they are listed.
+CLIENTS: tuple[str, ...] = ("claude-code", "codex", "copilot", "opencode")
 #: Files, by their last name.
 FILES: tuple[str, ...] = (
     *("remit.toml", ".remit-dismissals.toml", ".mcp.json", ".claude.json", ".envrc"),

@@ -34,7 +34,8 @@ from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES, STEPS, failure_
 from remit.gate.declarations import KINDS as DECLARATIONS
 from remit.gate.rules import FIRM, RULES
 from remit.gate.settings import AGENTS, GUARDED, LIMITS, MODES, PATHS
-from remit.orchestrate import answers, orchestrator, phase, plan, plan_file, progress_file
+from remit.operations.jobs import ANSWERS
+from remit.orchestrate import answers, orchestrator, phase, plan_file, progress_file
 from remit.orchestrate.orchestrator_tools import TOOLS as RESPONSIBILITIES
 from remit.orchestrate.plan import MAX_DELEGATIONS, MAX_PHASES, PARALLEL, DelegationSpec, PhaseSpec, Plan
 from remit.orchestrate.plan_file import read_plan
@@ -362,7 +363,7 @@ def test_every_state_and_step_of_a_delegation_has_its_row() -> None:
     assert steps == ["keep", *(f"`{step}`" for step in STEPS)]
     assert f"`{failure_warning('X')}`" in page("docs/orchestration.md").text
     answered = first_cells("docs/orchestration.md", "## Questions and answers")[1:]
-    assert sorted(answered) == sorted(f"`{answer}`" for answer in plan.ANSWERS)
+    assert sorted(answered) == sorted(f"`{answer}`" for answer in ANSWERS)
 
 
 def test_the_tools_of_an_orchestrator_are_documented() -> None:

@@ -17,6 +17,7 @@ from remit.clients.hooks.compiled import folder_of, project_of
 from remit.clients.hooks.events import count_unknown, fault_response, handle_event, run
 from remit.clients.hooks.payload import text
 from remit.clients.hooks.responses import deny, merge, message
+from remit.deciding_files import CLIENTS
 from remit.errors import UsageError
 
 TYPE_CHECKING = False
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
     from remit.clients.hooks.responses import Answer
 
-#: The packages with a module `translate`.
-_TRANSLATED = ("codex", "copilot", "opencode")
 #: A call with more parts than this is not split: the rest is decided as one unknown call.
 MAX_EVENTS = 200
 #: The beginnings of prompts that Remit itself writes. A client reports the reason of a block as a prompt, too.
@@ -63,7 +62,7 @@ def handle_client_event(client: str, payload: dict[str, Any], event: str = "") -
 
 
 def _adapter(client: str) -> ModuleType:
-    if client not in _TRANSLATED:
+    if client not in CLIENTS:
         raise UsageError(f"unknown client {client[:40]!r}")
     return __import__(f"remit.clients.{client}.translate", fromlist=["to_events"])
 

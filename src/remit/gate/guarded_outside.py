@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from remit.deciding_files import FILES
+from remit.deciding_files import CLIENTS, FILES
 from remit.gate.file_versions import read_bytes
 from remit.gate.guarded import PACKAGE, RECORDS, is_within, state_file, user_folder, user_rules
 from remit.gate.record_store import digest_of, open_store
@@ -29,8 +29,6 @@ _FILES = (
 )
 #: Files of a project that may be links to files elsewhere.
 _LINKED = (*FILES, "pyproject.toml", *(".claude/settings.json", ".claude/settings.local.json"))
-#: Folders of the data folder with what clients load or run.
-_INSTALLED = ("claude-code", "codex", "copilot", "opencode")
 #: Entries of the gate's folder that the gate writes itself. Of those in folders, only known files are compared.
 _OWN = "seal"
 _WRITTEN_ONCE = ("reverts", "results")
@@ -53,7 +51,7 @@ def outside_files(folder: str, project: str) -> OutsideFiles:
         _add(found, path)
     data = os.path.dirname(folder)
     waiting = [f"{base}/{name}" for base in clients for name in _FOLDERS]
-    waiting += [folder, *(f"{data}/{name}" for name in _INSTALLED)]
+    waiting += [folder, *(f"{data}/{name}" for name in CLIENTS)]
     while waiting and len(found) < _MAX_FILES:
         try:
             with os.scandir(waiting.pop()) as entries:

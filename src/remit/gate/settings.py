@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from remit.deciding_files import DECIDING
+from remit.deciding_files import CLIENTS, DECIDING
 from remit.errors import ConfigurationError, did_you_mean
 from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES
 from remit.gate.rules import FIRM, RULES
@@ -68,7 +68,7 @@ PATHS: dict[str, tuple[str, ...]] = {
 #: database, and what decides what runs next.
 GUARDED: tuple[str, ...] = (
     *(".remit/gate", ".remit/postgres"),
-    *(".remit/claude-code", ".remit/codex", ".remit/copilot", ".remit/opencode"),
+    *(f".remit/{client}" for client in CLIENTS),
     *DECIDING,
 )
 #: Kind of work -> the agent that it is delegated to.

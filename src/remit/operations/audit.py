@@ -7,16 +7,18 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
 from remit.clients.transcripts.auditing import audit
-from remit.clients.transcripts.find import CLIENTS, find_transcripts
+from remit.clients.transcripts.find import find_transcripts
+from remit.deciding_files import CLIENTS
 from remit.errors import UsageError
 from remit.operations.declaration import CLI, described
 from remit.reports.audit import ALL_OUTCOMES, AuditOutcome, AuditReport
 
+Client: TypeAlias = Literal[CLIENTS]  # type: ignore[valid-type] # the names are those of the only list
 _SECONDS = {"h": 3600, "d": 86_400, "w": 7 * 86_400}
 _PERIOD = re.compile(r"(\d{1,5})([hdw])")
 
@@ -30,7 +32,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
         described("Only transcripts written since then: 12h, 30d, 4w or a date.", on=CLI, metavar="TIME"),
     ] = None
     client: Annotated[
-        Literal["claude-code", "codex", "copilot", "opencode"] | None,
+        Client | None,
         described("Only the sessions of this client; default: all.", on=CLI),
     ] = None
     unseen: Annotated[bool, described("List also the statements that no call of the record shows.", on=CLI)] = False

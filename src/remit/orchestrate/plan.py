@@ -10,8 +10,6 @@ MAX_PHASES = 100
 MAX_DELEGATIONS = 2_000
 #: Delegations of a phase that run at the same time.
 PARALLEL = 5
-#: The answers that a person can give to a question.
-ANSWERS = ("retry", "skip", "cancel", "text")
 
 
 class DelegationSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

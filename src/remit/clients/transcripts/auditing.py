@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from remit.clients.transcripts.find import CLIENTS, TranscriptFile, UnreadableFile, subagent_files
+from remit.clients.transcripts.find import TranscriptFile, UnreadableFile, subagent_files
 from remit.clients.transcripts.whole_sessions import Said, Session, read_sessions, with_subagents
+from remit.deciding_files import CLIENTS
 from remit.evidence.commands import only_reads
 from remit.evidence.judge_statements import StatementJudge
 from remit.evidence.meant_tests import is_of_numbers, is_plain

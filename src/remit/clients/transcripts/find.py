@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
-#: The clients whose transcripts can be read, in the order in which they are listed.
-CLIENTS = ("claude-code", "codex", "copilot", "opencode")
+from remit.deciding_files import CLIENTS
+
 #: The names of files with transcripts.
 _SUFFIXES = (".jsonl", ".db")
 _DATABASE = "opencode.db"

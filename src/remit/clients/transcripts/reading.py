@@ -16,12 +16,11 @@ import msgspec
 
 from remit.clients.transcripts import split_agent
 from remit.clients.transcripts.calls import AgentCalls, TranscriptLine
+from remit.deciding_files import CLIENTS
 from remit.errors import UsageError
 from remit.evidence.commands import start_reading
 from remit.evidence.receipts import Transcript
 
-#: The packages with a module `transcript`. A line that no reader of the others takes is one of Claude Code, if any.
-CLIENTS = ("codex", "copilot", "opencode", "claude_code")
 #: Longer lines are skipped, so that memory stays bounded.
 MAX_LINE = 16 * 1024 * 1024
 #: Larger files are not read: a sparse file costs its author nothing.
@@ -44,7 +43,8 @@ def read_transcripts(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Transc
 def read_transcript(path: str | os.PathLike[str], agent: str = "", *, name: str = "") -> Transcript:
     """Return every tool call of a transcript, or those of one agent, in order. `name` is its name in messages."""
     start_reading()
-    readers = [reader_of(client, path, agent) for client in CLIENTS]
+    # A line that no reader of the others takes is one of Claude Code, if any: it is the first client.
+    readers = [reader_of(client, path, agent) for client in reversed(CLIENTS)]
     skipped = 0
     try:
         for raw in lines_of(path):
@@ -66,7 +66,9 @@ def read_transcript(path: str | os.PathLike[str], agent: str = "", *, name: str 
 
 def reader_of(client: str, path: str | os.PathLike[str], agent: str = "") -> AgentCalls:
     """Return the reader of a client's lines."""
-    reader: AgentCalls = import_module(f"remit.clients.{client}.transcript").CALLS(os.fspath(path), agent)
+    reader: AgentCalls = import_module(f"remit.clients.{client.replace('-', '_')}.transcript").CALLS(
+        os.fspath(path), agent
+    )
     return reader
 
 

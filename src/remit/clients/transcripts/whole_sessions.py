@@ -430,7 +430,7 @@ def _read_calls(
 
     The text of a message is before its calls. A command that ran in the background is where its end was read.
     """
-    reader = reader_of(client.replace("-", "_"), path)
+    reader = reader_of(client, path)
     starts: list[int] = []
     ends: dict[str, int] = {}
     for number, line in lines:

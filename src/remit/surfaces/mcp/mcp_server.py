@@ -31,7 +31,7 @@ from remit.errors import RemitError, UsageError
 from remit.merging.model import Merge
 from remit.operations.declaration import argument_schema, arguments_on, convert_arguments
 from remit.operations.documents import Folders
-from remit.operations.jobs import Answer
+from remit.operations.jobs import Answer, AnswerVerb
 from remit.operations.review_items import whole_number
 from remit.operations.served import TOOLS, Answered, Caller, Operation, Store, question_of
 from remit.reports.formats import format_json
@@ -176,7 +176,7 @@ FindCaller = Callable[[Any, list[Path] | None], Caller]
 class PersonAnswer(BaseModel):
     """What a person answers to a question. The fields are shown as a form."""
 
-    answer: Literal["retry", "skip", "text", "cancel"] = Field(description="How to continue")
+    answer: AnswerVerb = Field(description="How to continue")
     why: str = Field(default="", description="The reason, or the text of the answer", max_length=10_000)
 
 
