@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import command_pages
-import mcp_answers
 import plugin_package
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -82,7 +81,6 @@ def generate() -> dict[Path, str]:
     pages[SCHEMAS / "decision.json"] = format_json(decision_schema()) + "\n"
     pages[SCHEMAS / "job.json"] = format_json(job_schema()) + "\n"
     pages[SCHEMAS / "plan.json"] = format_json(plan_schema()) + "\n"
-    pages[mcp_answers.PATH] = mcp_answers.early_answers()
     pages |= plugin_package.package_files()
     for name in LEDGER_SHAPES:
         pages[SCHEMAS / f"{name}.json"] = format_json(ledger_schema(name)) + "\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from remit.surfaces.cli.store import user_name
-from remit.surfaces.mcp.stdio import run_stdio
+from remit.surfaces.mcp.mcp_server import serve_standard_streams
 
 
 @click.command("mcp")
@@ -22,5 +22,5 @@ def command(*, is_read_only: bool) -> int:
       remit mcp
       remit mcp --read-only
     """
-    run_stdio(user_name, is_read_only=is_read_only)
+    serve_standard_streams(user_name(), is_read_only=is_read_only)
     return 0

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -42,7 +42,7 @@ from remit.rules.catalog import every_rule, find
 from remit.store import dashboard, jobs, plans
 from remit.store.access import Person
 from remit.store.database import open_database
-from remit.surfaces.mcp.wire import NOT_JSON, TOO_LONG, Wire, error_line
+from remit.surfaces.mcp.wire import NOT_JSON, TOO_LONG, Wire, claim_streams, error_line, read_lines
 
 _COLUMNS = 100
 
@@ -347,20 +347,16 @@ def _local_folder(uri: str) -> Path | None:
         return None
 
 
-def serve_client(
-    wire: Wire, lines: Iterable[bytes | None], answered: int | str | None, user: str, *, is_read_only: bool
-) -> None:
-    """Serve until the input ends or a signal stops the process. The answer to the request `answered` was sent."""
-    asyncio.run(_Connection(wire, lines, answered).serve(user, is_read_only=is_read_only))
+def serve_standard_streams(user: str, *, is_read_only: bool) -> None:
+    """Serve the client that started this process, until it closes the input or a signal stops the process."""
+    asyncio.run(_Connection(claim_streams()).serve(user, is_read_only=is_read_only))
 
 
 class _Connection:
     """One client: a thread reads its messages, the library answers them."""
 
-    def __init__(self, wire: Wire, lines: Iterable[bytes | None], answered: int | str | None) -> None:
+    def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._lines = lines
-        self._answered = answered
 
     async def serve(self, user: str, *, is_read_only: bool) -> None:
         """Serve until the input ends or a signal stops the process."""
@@ -399,7 +395,7 @@ class _Connection:
             asyncio.run_coroutine_threadsafe(work, loop).result()
 
         try:
-            for line in self._lines:
+            for line in read_lines(self._wire.input):
                 message = _message(line) if line is not None else None
                 if message is not None:
                     wait_for(server.send(message))
@@ -410,12 +406,8 @@ class _Connection:
             return
 
     async def _write(self, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
-        """Send what the library answers; its answer to the handshake was sent before."""
-        dropped = self._answered
+        """Send what the library answers."""
         async for message in messages:
-            if dropped is not None and getattr(message.message, "id", None) == dropped:
-                dropped = None
-                continue
             text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
             await asyncio.to_thread(self._wire.send, text.encode("utf-8", "replace") + b"\n")
 
