@@ -88,19 +88,19 @@ def split(text: str) -> list[Chunk]:
     chunks: list[Chunk] = []
     done = 0
     for number, (outer, start, end, outer_end) in enumerate(spans):
-        own, own_end = _chunk(lines, start, end)
+        chunk, own_end = _chunk(lines, start, end)
         before = _rest(lines, done, outer) if number == 0 else ()
         done = own_end if own_end < end else outer_end
         following = spans[number + 1][0] if number + 1 < len(spans) else len(lines)
-        chunks.append(replace(own, around=(*before, *_rest(lines, done, following))))
+        chunks.append(replace(chunk, around=(*before, *_rest(lines, done, following))))
         done = following
     return chunks
 
 
 def _rest(lines: list[str], start: int, end: int) -> tuple[Chunk, ...]:
     """Return lines that do not belong to a result; none if they are blank."""
-    own = lines[start:end]
-    return (Chunk("\n".join(own), start + 1),) if any(map(str.strip, own)) else ()
+    rest = lines[start:end]
+    return (Chunk("\n".join(rest), start + 1),) if any(map(str.strip, rest)) else ()
 
 
 def _is_status(line: str) -> bool:
@@ -113,7 +113,7 @@ class _Splitter:
 
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
-        self._headings = {index: found for index, line in enumerate(lines) if (found := _heading(line))}
+        self._headings = {index: heading for index, line in enumerate(lines) if (heading := _heading(line))}
         self._titles = self._find_titles()
 
     def _find_titles(self) -> frozenset[int]:
@@ -122,13 +122,13 @@ class _Splitter:
         if not named:
             return frozenset()
         states = [index for index, line in enumerate(self._lines) if _is_status(line[:_MAX_HEADING])]
-        found = set()
+        titles = set()
         for index, following in zip(named, [*named[1:], len(self._lines)], strict=True):
-            at = bisect_right(states, index)
-            has_status = at < len(states) and states[at] < following
+            following_status = bisect_right(states, index)
+            has_status = following_status < len(states) and states[following_status] < following
             if has_status or is_known_agent(title_agent(self._headings[index][1]) or ""):
-                found.add(index)
-        return frozenset(found)
+                titles.add(index)
+        return frozenset(titles)
 
     def spans(self) -> Iterator[tuple[int, int, int, int]]:
         """Yield the lines of each result: where its fence starts, where it starts and ends, and its fence ends."""
@@ -231,10 +231,14 @@ def _opens_example(lines: list[str], index: int, bare: list[int]) -> bool:
 def _chunk(lines: list[str], start: int, end: int) -> tuple[Chunk, int]:
     """Return lines as a chunk, without the indentation that a client added to every line, and the end of the chunk."""
     indent = len(lines[start]) - len(lines[start].lstrip(" ")) if start < len(lines) else 0
-    own = lines[start:end]
+    chunk_lines = lines[start:end]
     if indent:
         frame = " " * indent
-        outside = next((i for i, line in enumerate(own) if line.strip() and not line.startswith(frame)), len(own))
-        framed = outside > 1 and any(line.strip() for line in own[1:outside])
-        own = [line[indent:] for line in own[:outside]] if framed else [own[0].lstrip(), *own[1:]]
-    return Chunk("\n".join(own), start + 1), start + len(own)
+        outside = next(
+            (i for i, line in enumerate(chunk_lines) if line.strip() and not line.startswith(frame)), len(chunk_lines)
+        )
+        framed = outside > 1 and any(line.strip() for line in chunk_lines[1:outside])
+        chunk_lines = (
+            [line[indent:] for line in chunk_lines[:outside]] if framed else [chunk_lines[0].lstrip(), *chunk_lines[1:]]
+        )
+    return Chunk("\n".join(chunk_lines), start + 1), start + len(chunk_lines)

@@ -61,8 +61,9 @@ def violation_lines(violations: Sequence[Mapping[str, object]], limit: int = MAX
     """Return at most `limit` lines, one for each blocking violation, or for each violation if none blocks."""
     blocking = [violation for violation in violations if violation.get("level") != "L3"] or violations
     lines = [
-        f"- {one.get('rule')} (line {one.get('line')}): {_sentence(one.get('message'))} {one.get('help', '')}".rstrip()
-        for one in blocking[:limit]
+        f"- {violation.get('rule')} (line {violation.get('line')}): "
+        f"{_sentence(violation.get('message'))} {violation.get('help', '')}".rstrip()
+        for violation in blocking[:limit]
     ]
     if len(blocking) > limit:
         lines.append(f"- and {len(blocking) - limit} more violations")

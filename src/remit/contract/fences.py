@@ -80,20 +80,20 @@ def _long_fences(marks: list[_Mark]) -> tuple[list[FenceSpan], list[_Mark]]:
     rest: list[_Mark] = []
     #: The bare marks that close a fence of each kind, the last first.
     closing: dict[str, list[int]] = {}
-    for at in range(len(marks) - 1, -1, -1):
-        if not marks[at].opens:
-            closing.setdefault(marks[at].marks, []).append(at)
-    at = 0
-    while at < len(marks):
-        own = closing.get(marks[at].marks, []) if marks[at].marks != "```" else []
-        while own and own[-1] <= at:
-            own.pop()
-        if own:
-            spans.append(FenceSpan(marks[at].line, marks[own[-1]].line))
-            at = own[-1] + 1
+    for index in range(len(marks) - 1, -1, -1):
+        if not marks[index].opens:
+            closing.setdefault(marks[index].marks, []).append(index)
+    index = 0
+    while index < len(marks):
+        closers = closing.get(marks[index].marks, []) if marks[index].marks != "```" else []
+        while closers and closers[-1] <= index:
+            closers.pop()
+        if closers:
+            spans.append(FenceSpan(marks[index].line, marks[closers[-1]].line))
+            index = closers[-1] + 1
         else:
-            rest.append(marks[at])
-            at += 1
+            rest.append(marks[index])
+            index += 1
     return spans, rest
 
 
@@ -106,24 +106,24 @@ def _short_fences(marks: list[_Mark], lines: list[str]) -> list[FenceSpan]:
     count, starts, headings = len(marks), [mark.line for mark in marks], _headings(marks[0].line, lines)
     #: For each mark that opens a fence: the number of such fences from here on, the next mark, and the fence.
     best: list[tuple[int, int, FenceSpan]] = [(0, count, FenceSpan(0, 0))] * (count + 1)
-    for at in range(count - 1, -1, -1):
-        line, near, far = starts[at], plain[at], nested[at]
-        found: list[tuple[int, int, FenceSpan]] = []
+    for index in range(count - 1, -1, -1):
+        line, near, far = starts[index], plain[index], nested[index]
+        options: list[tuple[int, int, FenceSpan]] = []
         if near is None or near != far:
             heading = bisect_right(headings, line)
             cut = headings[heading] if heading < len(headings) else len(lines)
-            if near is None or cut < starts[at + 1]:
+            if near is None or cut < starts[index + 1]:
                 following = bisect_right(starts, cut)
-                found.append((1 + best[following][0], following, FenceSpan(line, cut, is_closed=False)))
+                options.append((1 + best[following][0], following, FenceSpan(line, cut, is_closed=False)))
             if near is not None:
-                found.append((1 + best[near + 1][0], near + 1, FenceSpan(line, starts[near])))
+                options.append((1 + best[near + 1][0], near + 1, FenceSpan(line, starts[near])))
         if far is not None:
-            found.append((best[far + 1][0], far + 1, FenceSpan(line, starts[far])))
-        best[at] = min(found, key=itemgetter(0))
+            options.append((best[far + 1][0], far + 1, FenceSpan(line, starts[far])))
+        best[index] = min(options, key=itemgetter(0))
     spans: list[FenceSpan] = []
-    at = 0
-    while at < count:
-        _, at, span = best[at]
+    index = 0
+    while index < count:
+        _, index, span = best[index]
         spans.append(span)
     return spans
 
@@ -131,13 +131,13 @@ def _short_fences(marks: list[_Mark], lines: list[str]) -> list[FenceSpan]:
 def _usual_fences(marks: list[_Mark], plain: list[int | None], nested: list[int | None]) -> list[FenceSpan] | None:
     """Return the fences if each is closed and none is inside another one; else None."""
     spans: list[FenceSpan] = []
-    at = 0
-    while at < len(marks):
-        end = plain[at]
-        if end is None or end != nested[at]:
+    index = 0
+    while index < len(marks):
+        end = plain[index]
+        if end is None or end != nested[index]:
             return None
-        spans.append(FenceSpan(marks[at].line, marks[end].line))
-        at = end + 1
+        spans.append(FenceSpan(marks[index].line, marks[end].line))
+        index = end + 1
     return spans
 
 
@@ -154,10 +154,10 @@ def _plain_ends(marks: list[_Mark]) -> list[int | None]:
     """Return the first bare mark after each one, which closes it in CommonMark."""
     ends: list[int | None] = [None] * len(marks)
     bare: int | None = None
-    for at in range(len(marks) - 1, -1, -1):
-        ends[at] = bare
-        if not marks[at].opens:
-            bare = at
+    for index in range(len(marks) - 1, -1, -1):
+        ends[index] = bare
+        if not marks[index].opens:
+            bare = index
     return ends
 
 
@@ -167,8 +167,8 @@ def _nested_ends(marks: list[_Mark]) -> list[int | None]:
     depth = 0
     #: The next mark after which the depth has a value, relative to the end of the text.
     after: dict[int, int] = {}
-    for at in range(len(marks) - 1, -1, -1):
-        ends[at] = after.get(depth - 1)
-        after[depth] = at
-        depth -= 1 if marks[at].opens else -1
+    for index in range(len(marks) - 1, -1, -1):
+        ends[index] = after.get(depth - 1)
+        after[depth] = index
+        depth -= 1 if marks[index].opens else -1
     return ends

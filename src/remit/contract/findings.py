@@ -152,7 +152,7 @@ def has_column(result: Result, key: str) -> bool:
 
 def findings_of(result: Result) -> list[Finding]:
     """Return every finding, in document order."""
-    found = [finding for table in tables(result, "issues_detected") for finding in _rows(result, table)]
+    findings = [finding for table in tables(result, "issues_detected") for finding in _rows(result, table)]
     for issue in result.issues:
         if is_none_text(issue.title) and not issue.description:
             continue
@@ -160,7 +160,7 @@ def findings_of(result: Result) -> list[Finding]:
         match = _ID.match(title)
         name = match.group(1) if match and "-" in match.group(1) else ""
         words = f"{issue.title} {issue.description}"
-        found.append(
+        findings.append(
             Finding(
                 id=name,
                 title=title,
@@ -174,23 +174,23 @@ def findings_of(result: Result) -> list[Finding]:
                 source="bullet",
             )
         )
-    return found
+    return findings
 
 
 def _rows(result: Result, table: Table) -> list[Finding]:
     # A column that is missing is the empty cell after the last one.
     columns = ("id", "issue", "location", "severity", "confidence", "category")
-    positions = [-1 if (at := column_index(table.columns, key)) is None else at for key in columns]
+    positions = [-1 if (column := column_index(table.columns, key)) is None else column for key in columns]
     may_flag = _may_flag(" ".join(chain.from_iterable(row.cells for row in table.rows)))
-    found = []
+    findings = []
     for row in table.rows:
         if is_none_row(row):
             continue
         cells = (*row.cells, "")
-        stated_id, title, location, severity, confidence, category = [cells[at] for at in positions]
+        stated_id, title, location, severity, confidence, category = [cells[position] for position in positions]
         score = read_score(confidence)[0] if confidence else None
         name = plain_text(stated_id)
-        found.append(
+        findings.append(
             Finding(
                 id=name,
                 title=bare_text(title),
@@ -204,7 +204,7 @@ def _rows(result: Result, table: Table) -> list[Finding]:
                 source="row",
             )
         )
-    return found
+    return findings
 
 
 def category_of(stated: str, name: str, agent: str) -> str:
@@ -233,26 +233,28 @@ def details_of(result: Result) -> list[FindingDetail]:
     An ID is `SEC-001`, or the ID of a row and a colon.
     """
     rows = _row_ids(result)
-    found: list[FindingDetail] = []
+    details: list[FindingDetail] = []
     for block in blocks(result, "issue_details"):
         open_at: tuple[str, str, int] | None = None
-        own: list[Content] = []
+        content: list[Content] = []
         for part in block.content:
             head = _detail_head(part, rows)
             if head:
                 if open_at:
-                    found.append(FindingDetail(*open_at, tuple(own)))
-                open_at, own = (head[0], plain_text(head[1]), part.line), [part]
+                    details.append(FindingDetail(*open_at, tuple(content)))
+                open_at, content = (head[0], plain_text(head[1]), part.line), [part]
             elif open_at:
-                own.append(part)
+                content.append(part)
         if open_at:
-            found.append(FindingDetail(*open_at, tuple(own)))
-    return found
+            details.append(FindingDetail(*open_at, tuple(content)))
+    return details
 
 
 def _row_ids(result: Result) -> frozenset[str]:
-    at = [(table, column_index(table.columns, "id")) for table in tables(result, "issues_detected")]
-    return frozenset(plain_text(row.cells[column]) for table, column in at if column is not None for row in table.rows)
+    columns = [(table, column_index(table.columns, "id")) for table in tables(result, "issues_detected")]
+    return frozenset(
+        plain_text(row.cells[column]) for table, column in columns if column is not None for row in table.rows
+    )
 
 
 def _detail_head(part: Content, rows: frozenset[str]) -> tuple[str, str] | None:
@@ -261,12 +263,12 @@ def _detail_head(part: Content, rows: frozenset[str]) -> tuple[str, str] | None:
         return None
     line = part.text.split("\n", 1)[0]
     text = plain_text(line)
-    at = text.find(":")
+    colon = text.find(":")
     for _ in range(_MAX_COLONS):
-        if at < 0:
+        if colon < 0:
             break
-        if text[:at] and text[:at] in rows:
-            return text[:at], text[at + 1 :]
-        at = text.find(":", at + 1)
+        if text[:colon] and text[:colon] in rows:
+            return text[:colon], text[colon + 1 :]
+        colon = text.find(":", colon + 1)
     match = _DETAIL.match(line)
     return (match.group(1), match.group(2)) if match else None

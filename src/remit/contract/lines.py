@@ -136,17 +136,17 @@ def _value(label: re.Match[str], end: int | None = None) -> str:
 
 def labelled_values(lines: Iterable[Line], keys: tuple[str, ...]) -> dict[str, str]:
     """Return the values of `Name: value` lines by key; a line without a name continues the value above it."""
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     current: list[str] | None = None
     for text, _ in lines:
         match = label_and_value(text)
         key = next((key for key in keys if match and is_label(match[0], key)), None)
         if match and key is not None:
             current = [match[1]]
-            current = found.setdefault(key, current)
+            current = values.setdefault(key, current)
         elif current is not None and match is None:
             current.append(text)
-    return {key: " ".join(filter(None, rows)) for key, rows in found.items()}
+    return {key: " ".join(filter(None, rows)) for key, rows in values.items()}
 
 
 def split_tail(text: str, label: str) -> tuple[str, str | None]:
@@ -165,7 +165,7 @@ def split_tail(text: str, label: str) -> tuple[str, str | None]:
     return text, None
 
 
-def end_of_line(text: str, at: int) -> int:
+def end_of_line(text: str, position: int) -> int:
     """Return the end of the line that contains a position."""
-    end = text.find("\n", at)
+    end = text.find("\n", position)
     return end if end >= 0 else len(text)

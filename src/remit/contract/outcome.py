@@ -38,7 +38,7 @@ def reported_failure(results: Iterable[Result]) -> ReportedFailure | None:
     failed = [result for result in results if result.failed]
     if not failed:
         return None
-    errors = [one.error for one in failed if one.error is not None]
+    errors = [error.error for error in failed if error.error is not None]
     message = next((text for error in errors if (text := " ".join(error.message.split()))), "")
     message = message or " ".join(failed[0].summary.split())
     recoverable = not any(error.recoverable.strip().strip("`*.").lower() in ("false", "no") for error in errors)
@@ -59,4 +59,6 @@ def status_in(text: str | None) -> str | None:
     results = [document.result for document in parse(text)]
     if any(result.failed for result in results):
         return "FAILED"
-    return next((status for status in ("PARTIAL", "SUCCESS") if any(one.status == status for one in results)), None)
+    return next(
+        (status for status in ("PARTIAL", "SUCCESS") if any(result.status == status for result in results)), None
+    )

@@ -83,8 +83,8 @@ def _nodes(text: str, first_line: int) -> Iterator[Node]:
     start = 0
     if any("```" in row or "~~~" in row for row in skeleton):
         for span in unusual_fences(skeleton):
-            for at in range(span.start + 1, span.end):
-                skeleton[at] = skeleton[at].replace("`", "x").replace("~", "x")
+            for row in range(span.start + 1, span.end):
+                skeleton[row] = skeleton[row].replace("`", "x").replace("~", "x")
             if not span.is_closed and span.end < len(rows):
                 yield from _piece(rows[start : span.end], skeleton[start : span.end], first_line + start)
                 start = span.end

@@ -83,7 +83,7 @@ class Document(msgspec.Struct, frozen=True, dict=True):
         """Return the line, at or shortly after `line`, that contains the words; `line` itself if none does."""
         if len(self.line_text(line)) > _MAX_SEARCHED:
             return line
-        return next((at for at in range(line, line + _LOOK_AHEAD) if words in self.line_text(at)), line)
+        return next((number for number in range(line, line + _LOOK_AHEAD) if words in self.line_text(number)), line)
 
     def line_text(self, line: int) -> str:
         """Return a line of the file, of the result or around it; an empty string for any other number."""
@@ -220,8 +220,8 @@ def _from_json(member: dict[str, Any]) -> Document:
 
 def _unknown_members(member: dict[str, Any]) -> str:
     """Return a section with the members that the schema does not have: what a reader sees is checked like the rest."""
-    found = list(islice(_unknown(member, type_info(_Tagged), ""), _MAX_UNKNOWN))
-    rows = [f"- {name}: {' '.join(str(value).split())[:_MAX_VALUE]}" for name, value in found]
+    unknown = list(islice(_unknown(member, type_info(_Tagged), ""), _MAX_UNKNOWN))
+    rows = [f"- {name}: {' '.join(str(value).split())[:_MAX_VALUE]}" for name, value in unknown]
     return "\n".join(["", "### Unknown Members", "", *rows, ""]) if rows else ""
 
 
@@ -229,12 +229,12 @@ def _unknown(value: Any, kind: Type, name: str) -> Iterator[tuple[str, Any]]:
     """Yield each member of a JSON value that its type does not have, with its path."""
     kinds = kind.types if isinstance(kind, UnionType) else (kind,)
     if isinstance(value, dict):
-        structs = [one for one in kinds if isinstance(one, StructType)]
-        kind = next((one for one in structs if one.tag_field and value.get(one.tag_field) == one.tag), None) or (
-            structs[0] if structs else kind
-        )
+        structs = [struct for struct in kinds if isinstance(struct, StructType)]
+        kind = next(
+            (struct for struct in structs if struct.tag_field and value.get(struct.tag_field) == struct.tag), None
+        ) or (structs[0] if structs else kind)
     elif isinstance(value, list):
-        kind = next((one for one in kinds if isinstance(one, ListType | VarTupleType)), kind)
+        kind = next((container for container in kinds if isinstance(container, ListType | VarTupleType)), kind)
     if isinstance(kind, StructType) and isinstance(value, dict):
         fields = {field.encode_name: field.type for field in kind.fields}
         for key, inner in value.items():
@@ -289,7 +289,7 @@ def _status(section: Section) -> str:
     if not lines:
         return ""
     status, _ = section_fields.read_status(lines[0])
-    others = {found for line in lines[1:] if (found := section_fields.read_status(line)[0]) in STATUSES}
+    others = {other for line in lines[1:] if (other := section_fields.read_status(line)[0]) in STATUSES}
     return " / ".join([status, *sorted(others - {status})])
 
 

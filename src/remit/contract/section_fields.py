@@ -203,7 +203,9 @@ def read_issues(content: list[Content]) -> Iterator[Issue]:
 def _issue_rows(table: Table) -> Iterator[Issue]:
     positions = {key: column_index(table.columns, key) for key in ("issue", "description", "severity")}
     for row in table.rows:
-        cells = {key: unguard_cell(row.cells[at]) if at is not None else "" for key, at in positions.items()}
+        cells = {
+            key: unguard_cell(row.cells[column]) if column is not None else "" for key, column in positions.items()
+        }
         title = cells["issue"] or unguard_cell(row.cells[0])
         severity = cells["severity"].strip(_AROUND)
         if title or cells["description"] or severity:
@@ -245,8 +247,12 @@ def read_references(content: list[Content]) -> Iterator[KeyReference]:
         positions = [column_index(part.columns, key) for key in ("item", "location", "relevance")]
         for row in part.rows:
             cells = [unguard_cell(cell) for cell in row.cells]
-            item, location, relevance = (cells[at] if at is not None else "" for at in positions)
-            others = [f"{part.columns[at]}: {cell}" for at, cell in enumerate(cells) if at not in positions and cell]
+            item, location, relevance = (cells[column] if column is not None else "" for column in positions)
+            others = [
+                f"{part.columns[column]}: {cell}"
+                for column, cell in enumerate(cells)
+                if column not in positions and cell
+            ]
             yield KeyReference(
                 item=item, location=location, relevance="; ".join(filter(None, [relevance, *others])), line=row.line
             )

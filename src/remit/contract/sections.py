@@ -101,8 +101,8 @@ def _has_status(nodes: list[Node], start: int, after: str = "") -> bool:
     """Return whether a Status follows a title, in the text `after` it or in the nodes before the next title."""
     if after and _states_status(Text(text=after)):
         return True
-    for at in range(start, len(nodes)):
-        node = nodes[at]
+    for index in range(start, len(nodes)):
+        node = nodes[index]
         if isinstance(node, Head):
             if section_key(split_name(node.text)[0]) == "status":
                 return True
@@ -133,8 +133,8 @@ def _bold_title(line: str) -> str | None:
 def _bold_to_heads(nodes: list[Node]) -> list[Node]:
     """Turn `**Summary:** text` into a heading if it occurs once and no heading has that name."""
     taken = {key for node in nodes if isinstance(node, Head) and (key := _any_key(split_name(node.text)[0]))}
-    found = Counter(key for node in nodes if isinstance(node, Text) for _, key, _ in _bold_lines(node))
-    wanted = {key for key, times in found.items() if times == 1 and key not in taken}
+    times_by_key = Counter(key for node in nodes if isinstance(node, Text) for _, key, _ in _bold_lines(node))
+    wanted = {key for key, times in times_by_key.items() if times == 1 and key not in taken}
     if not wanted:
         return nodes
     result: list[Node] = []
@@ -173,20 +173,20 @@ def _bold_lines(node: Text) -> list[tuple[int, str, re.Match[str]]]:
 
 
 def _split_text(node: Text, keys: set[str]) -> list[Node]:
-    marks = [(offset, key, found) for offset, key, found in _bold_lines(node) if key in keys]
+    marks = [(offset, key, match) for offset, key, match in _bold_lines(node) if key in keys]
     if not marks:
         return [node]
     lines = node.text.split("\n")
     pieces: list[Node] = []
     if marks[0][0] > 0:
         pieces.append(Text(text="\n".join(lines[: marks[0][0]]), line=node.line))
-    for (offset, key, found), following in zip(marks, [*(m[0] for m in marks[1:]), len(lines)], strict=True):
+    for (offset, key, match), following in zip(marks, [*(m[0] for m in marks[1:]), len(lines)], strict=True):
         level = 3 if key.startswith("section:") else 4
-        pieces.append(Head(level, found.group(1).strip().rstrip(":："), node.line + offset))
-        own = [found.group(2), *lines[offset + 1 : following]]
-        skipped = 0 if found.group(2) else 1
-        if any(line.strip() for line in own):
-            pieces.append(Text(text="\n".join(own[skipped:]).strip(), line=node.line + offset + skipped))
+        pieces.append(Head(level, match.group(1).strip().rstrip(":："), node.line + offset))
+        lines_of_piece = [match.group(2), *lines[offset + 1 : following]]
+        skipped = 0 if match.group(2) else 1
+        if any(line.strip() for line in lines_of_piece):
+            pieces.append(Text(text="\n".join(lines_of_piece[skipped:]).strip(), line=node.line + offset + skipped))
     return pieces
 
 
@@ -211,7 +211,10 @@ class _Arranger:
                 self._add(node)
         if "findings" in self._sections:
             loose = [("", self._loose[0].line, self._loose)] if self._loose else []
-            blocks = (Block(heading=name, line=line, content=tuple(own)) for name, line, own in (*loose, *self._blocks))
+            blocks = (
+                Block(heading=name, line=line, content=tuple(content))
+                for name, line, content in (*loose, *self._blocks)
+            )
             self._sections["findings"].blocks.extend(blocks)
         return list(self._sections.values())
 

@@ -193,5 +193,5 @@ def _normal(text: str) -> str:
 @cache
 def _placeholders() -> frozenset[str]:
     forms = [template(kind) for kind in KINDS.values()]
-    own = [found for form in forms for found in re.findall(r"\[([^\[\]\n]{2,120})\]", form)]
-    return frozenset(_normal(text) for text in (*own, *_FOREIGN)) - {"x"}
+    texts = [text for form in forms for text in re.findall(r"\[([^\[\]\n]{2,120})\]", form)]
+    return frozenset(_normal(text) for text in (*texts, *_FOREIGN)) - {"x"}

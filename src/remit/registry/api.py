@@ -211,8 +211,8 @@ class _Resolution:
     def _profile(self) -> str:
         if self._has_no_contract:
             return CLAIMS
-        own = (self._definition.profile or self._definition.contract) if self._definition else None
-        return self._request.profile or self._request.contract or own or self._defaults.profile
+        stated = (self._definition.profile or self._definition.contract) if self._definition else None
+        return self._request.profile or self._request.contract or stated or self._defaults.profile
 
     def _find(self, registry: Registry, *, is_submission: bool) -> Definition | None:
         name = self._request.subagent_def
@@ -254,8 +254,8 @@ class _Resolution:
 
     def _model(self) -> tuple[str, Origin]:
         defaults = self._defaults
-        own = self._definition.model if self._definition else None
-        names: tuple[tuple[str | None, Origin], ...] = ((self._request.model, "job"), (own, "definition"))
+        stated = self._definition.model if self._definition else None
+        names: tuple[tuple[str | None, Origin], ...] = ((self._request.model, "job"), (stated, "definition"))
         for name, origin in names:
             if name and (name.strip().lower() != INHERIT or INHERIT in defaults.models):
                 full = full_name(name, defaults.models)
@@ -268,8 +268,8 @@ class _Resolution:
     def _limits(self) -> tuple[Limits, dict[str, Origin]]:
         values: dict[str, Any] = {}
         origins: dict[str, Origin] = {}
-        own = self._definition.limits if self._definition else Limits()
-        sources: tuple[tuple[Limits, Origin], ...] = ((self._request.limits or Limits(), "job"), (own, "definition"))
+        stated = self._definition.limits if self._definition else Limits()
+        sources: tuple[tuple[Limits, Origin], ...] = ((self._request.limits or Limits(), "job"), (stated, "definition"))
         for name in Limits.__struct_fields__:
             default = getattr(self._defaults.limits, name), self._defaults.limits_from.get(name, "default")
             choices = [(getattr(limits, name), origin) for limits, origin in sources]
@@ -284,29 +284,33 @@ class _Resolution:
 
     def _tools(self) -> tuple[list[KnownTool], Origin]:
         requested = self._request.allowed_tools
-        own = self._definition_tools()
+        listed = self._definition_tools()
         if requested is None:
-            return (own, "definition") if own is not None else (list(self._allowed.default), self._defaults.tools_from)
+            return (
+                (listed, "definition")
+                if listed is not None
+                else (list(self._allowed.default), self._defaults.tools_from)
+            )
         tools = self._granted(split_names(requested) if isinstance(requested, str) else requested)
-        if self._is_strict and own is not None:
-            shared = intersection(tools, own)
-            self._withheld += [str(tool) for tool in tools if not intersection([tool], own)]
+        if self._is_strict and listed is not None:
+            shared = intersection(tools, listed)
+            self._withheld += [str(tool) for tool in tools if not intersection([tool], listed)]
             return shared, "job"
         return tools, "job"
 
     def _servers(self, tools: list[KnownTool]) -> tuple[str, ...]:
         """Return the MCP servers that the definition names, and those of the tools that the job or definition lists."""
         definition = self._definition
-        own = definition.mcp_servers if definition else ()
+        listed = definition.mcp_servers if definition else ()
         is_listed = self._request.allowed_tools is not None or (definition is not None and definition.tools is not None)
         named = tuple(filter(None, (server_of(tool.name) for tool in tools)))
         if self._request.allowed_tools is None:
             self._warnings += [
                 f"no tool of the MCP server {name[:100]!r} is granted; add 'mcp__{name[:100]}' to the list of tools"
-                for name in own
+                for name in listed
                 if name not in named
             ]
-        return tuple(dict.fromkeys((*own, *(named if is_listed else ()))))
+        return tuple(dict.fromkeys((*listed, *(named if is_listed else ()))))
 
     def _definition_tools(self) -> list[KnownTool] | None:
         """Return the tools of the definition; None if it neither lists nor denies tools."""

@@ -32,22 +32,24 @@ def check_path(path: Path, allowed: AllowList, *, fix: bool) -> tuple[list[Plugi
     plugins: list[Plugin] = []
     warnings: list[str] = []
     repairs: list[str] = []
-    for one, found in plugins_in(root) if path.is_dir() else [(root, single)]:
+    for folder, known_manifest in plugins_in(root) if path.is_dir() else [(root, single)]:
         try:
-            manifest = found or read_manifest(one)
+            manifest = known_manifest or read_manifest(folder)
         except InvalidManifest as error:
-            warnings.append(f"{one.path!r} is not loaded: {error}")
+            warnings.append(f"{folder.path!r} is not loaded: {error}")
             continue
         if path.is_file() and path.suffix.lower() != ".md":
             raise UsageError(f"{path}: a definition is a Markdown file (.md)")
-        repairs += _fix_all(one, manifest) if fix else []
-        plugins.append(_with_granted_tools(load_plugin(one, allowed, manifest), allowed))
+        repairs += _fix_all(folder, manifest) if fix else []
+        plugins.append(_with_granted_tools(load_plugin(folder, allowed, manifest), allowed))
     return plugins, [*warnings, *Registry(plugins).warnings], repairs
 
 
 def _with_granted_tools(plugin: Plugin, allowed: AllowList) -> Plugin:
     """Return a plugin with only the tools that the worker allows, and a warning for each other tool."""
-    return msgspec.structs.replace(plugin, definitions=tuple(_granted(one, allowed) for one in plugin.definitions))
+    return msgspec.structs.replace(
+        plugin, definitions=tuple(_granted(definition, allowed) for definition in plugin.definitions)
+    )
 
 
 def _granted(definition: Definition, allowed: AllowList) -> Definition:

@@ -258,18 +258,23 @@ class _Reader:
         field = self._field("mcp_servers")
         if field is None or not isinstance(field.value, dict | list):
             return list(self._names("mcp_servers"))
-        has_own = isinstance(field.value, dict) or any(isinstance(one, dict) for one in field.value)
+        has_own = isinstance(field.value, dict) or any(isinstance(entry, dict) for entry in field.value)
         if has_own:
             self._warn(field, "MCP servers are started as configured in `mcp_servers`, not as described here")
         listed = [field.value] if isinstance(field.value, dict) else field.value
-        return [name for one in listed for name in (one if isinstance(one, dict) else [one]) if isinstance(name, str)]
+        return [
+            name
+            for entry in listed
+            for name in (entry if isinstance(entry, dict) else [entry])
+            if isinstance(name, str)
+        ]
 
     def _names(self, name: str) -> Iterator[str]:
         """Yield the names in a list, or in a text with commas."""
         field = self._field(name)
         value = field.value if field is not None else None
         listed = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
-        yield from (one.strip() for one in listed if isinstance(one, str) and one.strip())
+        yield from (entry.strip() for entry in listed if isinstance(entry, str) and entry.strip())
 
     def _tools(self) -> tuple[tuple[str, ...] | None, list[str]]:
         """Return the known tools that the definition lists (None if it has no list), and those that it denies."""
@@ -300,7 +305,7 @@ class _Reader:
             return (self._known_tools(names, name, field) if names else None), off
         names = split_names(field.value) if isinstance(field.value, str) else _texts(field.value)
         self._check_count(YamlField(names, field.line))
-        if any(is_all_tools(one) for one in names):
+        if any(is_all_tools(tool_name) for tool_name in names):
             return ([EVERY_TOOL] if name == "disallowedTools" else None), off
         return self._known_tools(names, name, field), off
 
@@ -309,10 +314,10 @@ class _Reader:
             raise MalformedYaml(field.line, f"{len(field.value)} tools; at most {MAX_TOOLS} are allowed")
 
     def _known_tools(self, names: list[str], field_name: str, field: YamlField) -> list[str]:
-        tools = {one: find_tool(one, self._allowed.own) for one in names}
-        unknown = [one for one, tool in tools.items() if tool is None]
-        own = self._allowed.own
-        listed = ", ".join(f"{one[:MAX_NAME]!r}{nearest_tool(one, own)}" for one in unknown)
+        tools = {tool_name: find_tool(tool_name, self._allowed.own) for tool_name in names}
+        unknown = [tool_name for tool_name, tool in tools.items() if tool is None]
+        custom = self._allowed.own
+        listed = ", ".join(f"{tool_name[:MAX_NAME]!r}{nearest_tool(tool_name, custom)}" for tool_name in unknown)
         if unknown and field_name == "allowed_tools":
             raise MalformedYaml(field.line, f"allowed_tools: no such tool as {listed}")
         if unknown and field_name == "disallowedTools":

@@ -32,8 +32,8 @@ class Registry:
             if first is not definition and not is_copy:  # `remit install` copies the team into the project
                 collisions.append(_collision(first, definition))
             self._qualified.setdefault(_qualified(definition.plugin, definition.name), definition)
-        own = (f"plugin {plugin.name!r}: {warning}" for plugin in self.plugins for warning in plugin.warnings)
-        self.warnings = (*warnings, *own, *_same_names(self.plugins), *collisions)
+        of_plugins = (f"plugin {plugin.name!r}: {warning}" for plugin in self.plugins for warning in plugin.warnings)
+        self.warnings = (*warnings, *of_plugins, *_same_names(self.plugins), *collisions)
 
     def __iter__(self) -> Iterator[Definition]:
         """Iterate over all definitions, including those that are hidden by another with the same name."""
@@ -42,12 +42,14 @@ class Registry:
     def get(self, name: str) -> Definition | None:
         """Return the definition with a name or `plugin:name`, or None."""
         plugin, colon, agent = name.partition(":")
-        found = self._qualified.get(_qualified(plugin, agent)) if colon else None
-        return found or self._first.get(slug(name))
+        qualified = self._qualified.get(_qualified(plugin, agent)) if colon else None
+        return qualified or self._first.get(slug(name))
 
     def is_copy_of_team(self, plugin: Plugin) -> bool:
         """Return whether a folder has only copies of the built-in team, which `remit install` has made."""
-        bodies = {slug(one.name): one.body.strip() for one in self if one.plugin == BUILT_IN}
+        bodies = {
+            slug(definition.name): definition.body.strip() for definition in self if definition.plugin == BUILT_IN
+        }
         return (
             plugin.name != BUILT_IN
             and all(bodies.get(slug(definition.name)) == definition.body.strip() for definition in plugin.definitions)
@@ -73,7 +75,9 @@ def misspelt(name: str, registry: Registry) -> str | None:
     wanted = slug(name)
     if registry.get(name) is not None or len(wanted) < _MIN_LENGTH:
         return None
-    distances = ((OSA.distance(wanted, slug(one.name), score_cutoff=_LETTERS), one.name) for one in registry)
+    distances = (
+        (OSA.distance(wanted, slug(definition.name), score_cutoff=_LETTERS), definition.name) for definition in registry
+    )
     distance, near = min(distances, default=(_LETTERS + 1, ""))
     return near if distance <= _LETTERS else None
 

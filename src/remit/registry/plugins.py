@@ -75,9 +75,9 @@ def load_plugins(entries: Iterable[str], allowed: AllowList) -> tuple[list[Plugi
         if why is not None:
             warnings.append(f"{entry[:300]!r} is not loaded: {why}")
             continue
-        found = plugins_in(PluginRoot(entry))
-        for root, manifest in found:
-            name = entry if len(found) == 1 else root.path
+        found_plugins = plugins_in(PluginRoot(entry))
+        for root, manifest in found_plugins:
+            name = entry if len(found_plugins) == 1 else root.path
             if root.root in loaded:
                 warnings.append(f"{name[:300]!r} is not loaded: it is the same folder as {loaded[root.root]!r}")
                 continue
@@ -102,15 +102,15 @@ def plugins_in(root: PluginRoot) -> list[tuple[PluginRoot, Manifest | None]]:
     except OSError:
         return [(root, None)]
     inner = {name: PluginRoot(f"{root.path.rstrip('/')}/{name}") for name in names if root.is_folder(name)}
-    inner = {name: one for name, one in inner.items() if _has_manifest(one)}
+    inner = {name: folder for name, folder in inner.items() if _has_manifest(folder)}
     if not inner:
         return [(root, None)]
     others = tuple(
         name for name in names if name not in inner and (name.lower().endswith(".md") or root.is_folder(name))
     )
-    own = Manifest(PurePath(root.root).name or "root", None, others)
-    has_own = any(_has_frontmatter(root, path) for path in definition_files(root, own).files[:MAX_DEFINITIONS])
-    return [*((one, None) for one in inner.values()), *([(root, own)] if has_own else [])]
+    manifest = Manifest(PurePath(root.root).name or "root", None, others)
+    has_own = any(_has_frontmatter(root, path) for path in definition_files(root, manifest).files[:MAX_DEFINITIONS])
+    return [*((folder, None) for folder in inner.values()), *([(root, manifest)] if has_own else [])]
 
 
 def _has_frontmatter(root: PluginRoot, path: str) -> bool:
@@ -272,7 +272,7 @@ def _sources(layout: PluginLayout, fields: dict[str, Any]) -> tuple[tuple[str, .
     if value is None:
         return (layout.folder,), []
     listed = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-    sources = [one for one in listed if isinstance(one, str) and one.strip()]
+    sources = [source for source in listed if isinstance(source, str) and source.strip()]
     is_invalid = len(sources) < len(listed) or not isinstance(value, str | list)
     return tuple(sources), [f"{layout.file}: {layout.field} must be a path or a list of paths"] if is_invalid else []
 
@@ -287,8 +287,8 @@ def definition_files(root: PluginRoot, manifest: Manifest) -> FoundFiles:
             warnings.append(f"{source[:200]!r} leads out of the plugin and is not read")
         elif root.is_folder(path):
             try:
-                found, more = root.markdown(path)
-                files.update(dict.fromkeys(found))
+                paths, more = root.markdown(path)
+                files.update(dict.fromkeys(paths))
                 warnings += more
             except OSError as error:
                 warnings.append(f"{source[:200]!r} cannot be read: {error.strerror}")

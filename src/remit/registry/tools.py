@@ -76,15 +76,15 @@ _BY_FOLDED = {_folded(name): name for name in CATALOGUE} | {_folded(name): tool 
 
 
 @lru_cache(maxsize=4096)
-def find_tool(text: str, own: frozenset[str] = frozenset()) -> KnownTool | None:
-    """Return the tool that a text names, or None; `own` are the custom tools of a worker."""
+def find_tool(text: str, custom: frozenset[str] = frozenset()) -> KnownTool | None:
+    """Return the tool that a text names, or None; `custom` are those of a worker."""
     text = text.strip()
-    if text in own or (_MCP.match(text) and len(text) <= MAX_NAME):
+    if text in custom or (_MCP.match(text) and len(text) <= MAX_NAME):
         return KnownTool(text)
     parts = _WRITTEN.match(text) if len(text) <= MAX_NAME and text.isprintable() else None
     if parts is None:
         return None
-    name = parts[1] if parts[1] in own else _BY_FOLDED.get(_folded(parts[1]))
+    name = parts[1] if parts[1] in custom else _BY_FOLDED.get(_folded(parts[1]))
     return KnownTool(name, parts[2] or "") if name else None
 
 
@@ -98,9 +98,9 @@ def is_all_tools(text: str) -> bool:
     return _folded(text) in EVERYTHING
 
 
-def nearest_tool(text: str, own: Iterable[str] = ()) -> str:
+def nearest_tool(text: str, custom: Iterable[str] = ()) -> str:
     """Return `, did you mean 'Read'?` for a misspelt name; empty if no name is similar."""
-    by_folded = {name.lower(): name for name in (*CATALOGUE, *own)}
+    by_folded = {name.lower(): name for name in (*CATALOGUE, *custom)}
     near = did_you_mean(text[:MAX_NAME].partition("(")[0].strip(), by_folded)
     for folded, name in by_folded.items():
         near = near.replace(f"{folded!r}", f"{name!r}")
@@ -164,8 +164,8 @@ class AllowList:
             return (tool,)
         if tool in self.tools:
             return (tool,)
-        own = tuple(allowed for allowed in self.tools if allowed.name == tool.name)
-        return own if not tool.pattern else ()
+        patterns = tuple(allowed for allowed in self.tools if allowed.name == tool.name)
+        return patterns if not tool.pattern else ()
 
     def __iter__(self) -> Iterator[KnownTool]:
         return iter(self.tools)

@@ -101,7 +101,7 @@ async def listed_workers(database: Database, seconds: float) -> list[DictRow]:
 
 async def budgets_in_use(database: Database) -> list[dict[str, Any]]:
     """Return the limits of unfinished jobs and trees, each with what is used."""
-    found: list[dict[str, Any]] = []
+    budgets: list[dict[str, Any]] = []
     for row in await database.rows("dashboard.budgets"):
         for unit, used, limit in (
             ("tree cost", row["tree_cost"], row["tree_max_cost"]),
@@ -111,10 +111,10 @@ async def budgets_in_use(database: Database) -> list[dict[str, Any]]:
         ):
             if limit:
                 share = float(used) / float(limit)
-                found.append(
+                budgets.append(
                     {"id": row["id"], "agent": row["agent"], "unit": unit, "used": used, "limit": limit, "share": share}
                 )
-    return sorted(found, key=lambda one: -one["share"])
+    return sorted(budgets, key=lambda budget: -budget["share"])
 
 
 async def page_of_jobs(
@@ -124,18 +124,18 @@ async def page_of_jobs(
     values: dict[str, Any] = {"before": before, "limit": limit + 1}
     if wanted.words:
         values |= {**wanted._asdict(), "words": contains(wanted.words), "searched": MAX_SEARCHED}
-        found = await database.rows("dashboard.jobs_by_words", **values)
+        jobs = await database.rows("dashboard.jobs_by_words", **values)
     elif wanted.state:
-        found = await database.rows("dashboard.jobs_by_state", state=wanted.state, agent=wanted.agent, **values)
+        jobs = await database.rows("dashboard.jobs_by_state", state=wanted.state, agent=wanted.agent, **values)
     elif wanted.verdict:
-        found = await database.rows("dashboard.jobs_by_verdict", verdict=wanted.verdict, agent=wanted.agent, **values)
+        jobs = await database.rows("dashboard.jobs_by_verdict", verdict=wanted.verdict, agent=wanted.agent, **values)
     elif wanted.outcome:
-        found = await database.rows("dashboard.jobs_by_outcome", outcome=wanted.outcome, agent=wanted.agent, **values)
+        jobs = await database.rows("dashboard.jobs_by_outcome", outcome=wanted.outcome, agent=wanted.agent, **values)
     elif wanted.agent:
-        found = await database.rows("dashboard.jobs_by_agent", agent=wanted.agent, **values)
+        jobs = await database.rows("dashboard.jobs_by_agent", agent=wanted.agent, **values)
     else:
-        found = await database.rows("dashboard.jobs", **values)
-    return found[:limit], found[limit - 1]["id"] if len(found) > limit else None
+        jobs = await database.rows("dashboard.jobs", **values)
+    return jobs[:limit], jobs[limit - 1]["id"] if len(jobs) > limit else None
 
 
 def contains(words: str) -> str:
@@ -150,10 +150,10 @@ async def agent_names(database: Database) -> list[str]:
 
 async def tree_of(database: Database, job: Job) -> list[DictRow]:
     """Return the jobs of the tree that a job belongs to, each after its parent."""
-    found = await database.rows("dashboard.tree", top=job.root or job.id, limit=MAX_TREE)
-    numbers = {row["id"] for row in found}
+    jobs = await database.rows("dashboard.tree", top=job.root or job.id, limit=MAX_TREE)
+    numbers = {row["id"] for row in jobs}
     below: dict[int | None, list[DictRow]] = {}
-    for row in found:
+    for row in jobs:
         below.setdefault(row["parent"] if row["parent"] in numbers else None, []).append(row)
     ordered: list[DictRow] = []
     waiting = list(reversed(below.get(None, [])))
@@ -193,8 +193,8 @@ async def result_of(database: Database, job: int, submission: int) -> DictRow | 
 
 async def last_events(database: Database, job: int) -> list[Event]:
     """Return the last events of a job, in order."""
-    found = await database.rows("dashboard.last_events", job=job, limit=_MAX_EVENTS)
-    return [Event(**row) for row in reversed(found)]
+    events = await database.rows("dashboard.last_events", job=job, limit=_MAX_EVENTS)
+    return [Event(**row) for row in reversed(events)]
 
 
 async def plan_of_job(database: Database, job: int) -> int | None:
@@ -208,8 +208,8 @@ async def page_of_plans(
 ) -> tuple[list[DictRow], int | None]:
     """Return a page of plans, the newest first, and the number to continue before; None on the last page."""
     pattern = contains(words) if words else None
-    found = await database.rows("dashboard.plans", state=state, before=before, limit=limit + 1, words=pattern)
-    return found[:limit], found[limit - 1]["id"] if len(found) > limit else None
+    plans = await database.rows("dashboard.plans", state=state, before=before, limit=limit + 1, words=pattern)
+    return plans[:limit], plans[limit - 1]["id"] if len(plans) > limit else None
 
 
 async def last_steps(database: Database, plan: int, limit: int = 200) -> list[DictRow]:

@@ -166,8 +166,8 @@ class Database:
 
     async def row(self, name: str, /, **values: Any) -> DictRow | None:
         """Return the first row of a named query, or None."""
-        found = await self.rows(name, **values)
-        return found[0] if found else None
+        result = await self.rows(name, **values)
+        return result[0] if result else None
 
     async def with_retry(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run work that may be repeated, again and again while the database may be restarting.
@@ -314,8 +314,8 @@ async def _pool(target: ConnectionTarget, connections: int) -> AsyncIterator[Asy
 
 def query(name: str) -> str:
     """Return the SQL of the query `file.name`. Values are passed as parameters, never inserted."""
-    file, _, own = name.partition(".")
-    return _queries(file)[own]
+    file, _, section = name.partition(".")
+    return _queries(file)[section]
 
 
 @cache
@@ -412,16 +412,16 @@ def connection_target(address: str) -> ConnectionTarget:
     Raises EnvironmentBroken if it is not an address.
     """
     try:
-        own = conninfo_to_dict(address)
+        stated = conninfo_to_dict(address)
     except psycopg.ProgrammingError:  # its message may contain the password
         raise EnvironmentBroken(
             "REMIT_DATABASE_URL is not a valid address: write postgresql://user@host:port/database"
         ) from None
-    parameters: dict[str, Any] = {name: value for name, value in _CLIENT_LIMITS.items() if name not in own}
-    parameters["options"] = f"{own['options']} {OPTIONS}" if own.get("options") else OPTIONS
-    if "," in str(own.get("host") or own.get("hostaddr") or "") and "target_session_attrs" not in own:
+    parameters: dict[str, Any] = {name: value for name, value in _CLIENT_LIMITS.items() if name not in stated}
+    parameters["options"] = f"{stated['options']} {OPTIONS}" if stated.get("options") else OPTIONS
+    if "," in str(stated.get("host") or stated.get("hostaddr") or "") and "target_session_attrs" not in stated:
         parameters["target_session_attrs"] = "read-write"  # of several servers, one is the primary
-        if "connect_timeout" not in own:
+        if "connect_timeout" not in stated:
             parameters["connect_timeout"] = _NEXT_HOST_SECONDS
     return ConnectionTarget(address, parameters)
 

@@ -48,8 +48,8 @@ async def add_event(database: Database, job: int, kind: str, data: dict[str, Any
 
 async def events_since(database: Database, job: int | None, after: int) -> list[Event]:
     """Return the next batch of events after an event number."""
-    found = await database.rows("events.since", job=job, after=after, limit=_BATCH)
-    return [Event(**row) for row in found]
+    events = await database.rows("events.since", job=job, after=after, limit=_BATCH)
+    return [Event(**row) for row in events]
 
 
 async def unfinished_text(database: Database, job: int) -> str:
@@ -81,15 +81,15 @@ async def follow(database: Database, job: int | None, after: int = 0) -> AsyncIt
 
 
 async def _next(database: Database, job: int | None, after: int, late: _LateNumbers | None) -> list[Event]:
-    found = await events_since(database, job, after)
+    events = await events_since(database, job, after)
     if late is None:
-        return found
-    late.add_gaps(after, [event.id for event in found])
+        return events
+    late.add_gaps(after, [event.id for event in events])
     # Queried after the others, so that a job's later event is never delivered before its earlier one.
     missed = await database.rows("events.of_numbers", numbers=late.numbers) if late.numbers else []
     for row in missed:
         late.remove(row["id"])
-    return sorted([*found, *(Event(**row) for row in missed)], key=lambda event: event.id)
+    return sorted([*events, *(Event(**row) for row in missed)], key=lambda event: event.id)
 
 
 class _LateNumbers:
@@ -133,8 +133,8 @@ class Subscription:
 
     def notice(self, topics: Iterable[str]) -> None:
         """Add changes; those of other topics are ignored."""
-        if found := self.topics.intersection(topics):
-            self._changed |= found
+        if changed := self.topics.intersection(topics):
+            self._changed |= changed
             self._noticed.set()
 
     def close(self) -> None:

@@ -102,11 +102,11 @@ async def claim(
         return as_job(taken[0]) if taken else None
 
     async def work(connection: Connection) -> Job | Literal["busy"] | None:
-        found = await rows(connection, "jobs.get", job=job)
-        limit = queue_limits.get(found[0]["queue"]) if found else None
+        jobs = await rows(connection, "jobs.get", job=job)
+        limit = queue_limits.get(jobs[0]["queue"]) if jobs else None
         if limit is not None:
-            await rows(connection, "jobs.lock_queue", queue=found[0]["queue"])
-            running = await rows(connection, "jobs.running_in_queue", queue=found[0]["queue"], job=job)
+            await rows(connection, "jobs.lock_queue", queue=jobs[0]["queue"])
+            running = await rows(connection, "jobs.running_in_queue", queue=jobs[0]["queue"], job=job)
             if running[0]["running"] >= limit:
                 return "busy"
         taken = await rows(connection, "jobs.claim", job=job, worker=worker, ticket=ticket)
@@ -119,9 +119,9 @@ async def give_back(database: Database, job: int, attempt: int, delay: float = 0
     """Return a job to the queue, unless another attempt owns it."""
 
     async def work(connection: Connection) -> None:
-        found = await rows(connection, "jobs.give_back", job=job, attempt=attempt)
-        if found:
-            await enqueue(connection, job, found[0]["queue"], found[0]["priority"], delay)
+        jobs = await rows(connection, "jobs.give_back", job=job, attempt=attempt)
+        if jobs:
+            await enqueue(connection, job, jobs[0]["queue"], jobs[0]["priority"], delay)
 
     await database.in_transaction(work)
 
@@ -130,9 +130,9 @@ async def wake_later(database: Database, job: int, delay: float) -> None:
     """Add a delayed ticket for a job that could not be claimed yet."""
 
     async def work(connection: Connection) -> None:
-        found = await rows(connection, "jobs.get", job=job)
-        if found and found[0]["state"] == "queued":
-            await enqueue(connection, job, found[0]["queue"], found[0]["priority"], delay)
+        jobs = await rows(connection, "jobs.get", job=job)
+        if jobs and jobs[0]["state"] == "queued":
+            await enqueue(connection, job, jobs[0]["queue"], jobs[0]["priority"], delay)
 
     await database.in_transaction(work)
 
@@ -150,18 +150,18 @@ async def wake_strays(database: Database, worker: str, seconds: float, scan: Str
     scan = scan or StrayScan()
     async with database.transaction() as connection:
         (looked,) = await rows(connection, "jobs.next_window", after=scan.after, window=scan.window)
-        found = []
+        strays = []
         if looked["number"]:
             window = {"after": scan.after, "window": scan.window}
-            found = await rows(connection, "jobs.strays", worker=worker, timeout=seconds, **window)
-        if found:
-            await rows(connection, "jobs.drop_tickets", jobs=[str(row["id"]) for row in found])
-        for row in found:
+            strays = await rows(connection, "jobs.strays", worker=worker, timeout=seconds, **window)
+        if strays:
+            await rows(connection, "jobs.drop_tickets", jobs=[str(row["id"]) for row in strays])
+        for row in strays:
             await enqueue(connection, row["id"], row["queue"], row["priority"])
         await rows(connection, "jobs.drop_held_tickets", worker=worker, timeout=seconds)
         await rows(connection, "jobs.drop_command_tickets", worker=worker, timeout=seconds)
     scan.after = looked["last"] if looked["number"] == scan.window else 0
-    return [row["id"] for row in found]
+    return [row["id"] for row in strays]
 
 
 async def take_over(database: Database, worker: str, seconds: float) -> list[int] | None:
@@ -173,12 +173,12 @@ async def take_over(database: Database, worker: str, seconds: float) -> list[int
         looking = await rows(connection, "workers.look", worker=worker, timeout=seconds)
         if not looking or not looking[0]["may_judge"]:
             return None
-        found = await rows(connection, "jobs.take_over", timeout=seconds)
-        for row in found:
+        taken = await rows(connection, "jobs.take_over", timeout=seconds)
+        for row in taken:
             if row["ticket"] is not None:
                 await rows(connection, "jobs.drop_ticket", ticket=row["ticket"])
             await enqueue(connection, row["id"], row["queue"], row["priority"])
-        return [row["id"] for row in found]
+        return [row["id"] for row in taken]
 
 
 async def touch(database: Database, job: int, attempt: int) -> None:
@@ -251,11 +251,11 @@ async def cancel_plan(database: Database, plan: int, why: str) -> bool:
 
 
 async def _cancel(connection: Connection, job: int) -> bool:
-    found = await rows(connection, "jobs.cancel", job=job)
-    if found and found[0]["state"] == "finished":
+    cancelled = await rows(connection, "jobs.cancel", job=job)
+    if cancelled and cancelled[0]["state"] == "finished":
         await _write_off(connection, job)
         await _cancel_under(connection, job)
-    return bool(found)
+    return bool(cancelled)
 
 
 async def _cancel_under(connection: Connection, job: int) -> None:
@@ -268,9 +268,9 @@ async def retry(database: Database, job: int) -> None:
     """Queue a job that did not complete, to continue from where it stopped. Raises UsageError if it cannot."""
     try:
         async with database.transaction() as connection:
-            found = await rows(connection, "jobs.retry", job=job)
-            if found:
-                await enqueue(connection, job, found[0]["queue"], found[0]["priority"])
+            jobs = await rows(connection, "jobs.retry", job=job)
+            if jobs:
+                await enqueue(connection, job, jobs[0]["queue"], jobs[0]["priority"])
                 return
     except UniqueViolation as error:
         raise UsageError(f"job {job} cannot be retried: another job has its key now") from error
@@ -295,10 +295,10 @@ async def end_hung(database: Database, seconds: float) -> list[int]:
     """End the jobs that made no progress for `seconds` although their workers are alive, and return them."""
 
     async def work(connection: Connection) -> list[int]:
-        found = await rows(connection, "jobs.hung", seconds=seconds)
-        for row in found:
+        hung = await rows(connection, "jobs.hung", seconds=seconds)
+        for row in hung:
             await _write_off(connection, row["id"])
-        return [row["id"] for row in found]
+        return [row["id"] for row in hung]
 
     return await database.in_transaction(work)
 
@@ -338,8 +338,8 @@ async def get(database: Database, job: int) -> Job:
 
 async def violations_of(database: Database, job: int) -> list[dict[str, Any]]:
     """Return the violations of a job's last result."""
-    found = await database.rows("transcript.results", job=job)
-    return list(found[-1]["report"].get("violations", [])) if found else []
+    results = await database.rows("transcript.results", job=job)
+    return list(results[-1]["report"].get("violations", [])) if results else []
 
 
 async def brief_of(database: Database, job: Job) -> Brief:

@@ -60,17 +60,17 @@ async def list_entries(
 ) -> list[LedgerEntry]:
     """Return entries, the newest first. `before` is the id of the last entry of the page before."""
     values = msgspec.structs.asdict(wanted)
-    found = await database.filtered("ledger.list", **values, before=before, limit=limit)
-    return [as_entry(row) for row in found]
+    entries = await database.filtered("ledger.list", **values, before=before, limit=limit)
+    return [as_entry(row) for row in entries]
 
 
 async def stream_entries(database: Database) -> AsyncIterator[LedgerEntry]:
     """Yield all entries, the oldest first, in batches: memory does not grow with the ledger."""
     after = 0
-    while found := await database.rows("ledger.since", after=after, limit=_BATCH):
-        for row in found:
+    while batch := await database.rows("ledger.since", after=after, limit=_BATCH):
+        for row in batch:
             yield as_entry(row)
-        after = found[-1]["id"]
+        after = batch[-1]["id"]
 
 
 def as_entry(row: DictRow) -> LedgerEntry:
@@ -96,7 +96,9 @@ async def versions(
     model: str | None = None,
 ) -> list[Scorecard]:
     """Return the sums of each agent, definition and model, without decisions."""
-    found = await database.filtered("ledger.by_version", since=since, agent=agent, definition=definition, model=model)
+    versions = await database.filtered(
+        "ledger.by_version", since=since, agent=agent, definition=definition, model=model
+    )
     return [
         Scorecard(
             agent=row["agent"],
@@ -106,14 +108,14 @@ async def versions(
             last_day=row["last_day"],
             sums=_sums(row),
         )
-        for row in found
+        for row in versions
     ]
 
 
 async def trends(database: Database, days: int) -> dict[tuple[str, str, str], list[float]]:
     """Return, by agent, definition and model, the share of accepted first tries on each of the last days with any."""
-    found = await database.rows("ledger.trends", days=days)
-    return {(row["agent"], row["definition"], row["model"]): row["shares"] for row in found}
+    trend_rows = await database.rows("ledger.trends", days=days)
+    return {(row["agent"], row["definition"], row["model"]): row["shares"] for row in trend_rows}
 
 
 def _sums(row: DictRow) -> Sums:
@@ -122,16 +124,16 @@ def _sums(row: DictRow) -> Sums:
 
 async def versions_in_plan(database: Database, plan: int) -> dict[str, AgentVersion]:
     """Return the definition and model of each agent that had a job in a plan."""
-    found = await database.rows("ledger.versions_of_plan", plan=plan)
-    return {row["agent"]: AgentVersion(row["definition"], row["model"]) for row in found}
+    agents = await database.rows("ledger.versions_of_plan", plan=plan)
+    return {row["agent"]: AgentVersion(row["definition"], row["model"]) for row in agents}
 
 
 async def decided_opinions(
     database: Database, *, agent: str | None = None, until: datetime | None = None
 ) -> list[DecidedOpinion]:
     """Return what agents stated about findings that a person confirmed or rejected, in a fixed order."""
-    found = await database.filtered("review_queue.decided_opinions", agent=agent, until=until)
-    return [DecidedOpinion(**row) for row in found]
+    opinions = await database.filtered("review_queue.decided_opinions", agent=agent, until=until)
+    return [DecidedOpinion(**row) for row in opinions]
 
 
 async def learned_note(database: Database) -> LearnedNote:

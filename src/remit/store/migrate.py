@@ -62,10 +62,10 @@ async def migrate(connection: psycopg.AsyncConnection[DictRow]) -> list[str]:
 async def missing_migrations(connection: psycopg.AsyncConnection[DictRow]) -> list[str]:
     """Return the labels of missing migrations without changing anything. A newer database lacks none."""
     has_table = await _value(connection, "SELECT to_regclass('remit.migrations') IS NOT NULL")
-    own = await _due(connection) if has_table else list(migrations())
+    due = await _due(connection) if has_table else list(migrations())
     queue = await _queue_version(connection)
     steps = ["the queue's tables"] if queue is None else [f"queue {name}" for name in _missing_steps(queue)]
-    return [*map(_label, own), *steps]
+    return [*map(_label, due), *steps]
 
 
 async def is_empty(connection: psycopg.AsyncConnection[DictRow]) -> bool:

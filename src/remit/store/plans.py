@@ -120,9 +120,9 @@ async def open_plan(
     """
     async with database.transaction() as connection:
         await rows(connection, "jobs.lock_queue", queue=f"plan {digest}")
-        found = await rows(connection, "plans.open_by_digest", digest=digest, workspace=workspace, earlier=earlier)
-        if found and not is_new:
-            return int(found[0]["id"]), False
+        open_plans = await rows(connection, "plans.open_by_digest", digest=digest, workspace=workspace, earlier=earlier)
+        if open_plans and not is_new:
+            return int(open_plans[0]["id"]), False
         fields = {"name": redact(name), "digest": digest, "document": Jsonb(document), "workspace": workspace}
         inserted = await rows(connection, "plans.insert", **fields)
         plan = int(inserted[0]["id"])
@@ -151,8 +151,8 @@ async def delegations_of(
 ) -> list[Delegation]:
     """Return the delegations of a plan by phase; without `whole`, their results and fallbacks are left out."""
     wanted = list(phases) if phases is not None else None
-    found = await database.rows("plans.delegations", plan=plan, phases=wanted, whole=whole)
-    return [_delegation(row) for row in found]
+    delegations = await database.rows("plans.delegations", plan=plan, phases=wanted, whole=whole)
+    return [_delegation(row) for row in delegations]
 
 
 async def whole_delegations(database: Database, numbers: Sequence[int]) -> list[Delegation]:
@@ -250,10 +250,10 @@ class _NotWaiting(Exception):
 
 
 async def _answer(connection: Connection, escalation: int, verb: str, words: str) -> int:
-    found = await rows(connection, "plans.answer", escalation=escalation, answer=verb, words=to_storable(words))
-    if not found:
+    answered = await rows(connection, "plans.answer", escalation=escalation, answer=verb, words=to_storable(words))
+    if not answered:
         raise UsageError(f"there is no open question {escalation}; `remit plan questions` lists the open questions")
-    return int(found[0]["plan"])
+    return int(answered[0]["plan"])
 
 
 class PlanLease:

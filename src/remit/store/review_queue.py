@@ -147,13 +147,13 @@ async def add_items(database: Database, items: Sequence[NewItem]) -> list[int]:
 async def add_items_in(connection: Connection, items: Sequence[NewItem]) -> list[int]:
     """Store items in an open transaction."""
     # By key, so that two writers never wait for each other, and one item for each key.
-    unique = sorted({item.key: item for item in items}.values(), key=lambda one: one.key)
+    unique = sorted({item.key: item for item in items}.values(), key=lambda item: item.key)
     added: list[int] = []
     for start in range(0, len(unique), _BATCH):
-        batch = {one["key"]: one for one in to_storable(msgspec.to_builtins(unique[start : start + _BATCH]))}
-        found = await rows(connection, "review_queue.add", items=Jsonb(list(batch.values())))
-        numbers = [row["id"] for row in found]
-        opinions = [{"item": row["id"], **one} for row in found for one in batch[row["key"]]["opinions"]]
+        batch = {item["key"]: item for item in to_storable(msgspec.to_builtins(unique[start : start + _BATCH]))}
+        stored = await rows(connection, "review_queue.add", items=Jsonb(list(batch.values())))
+        numbers = [row["id"] for row in stored]
+        opinions = [{"item": row["id"], **opinion} for row in stored for opinion in batch[row["key"]]["opinions"]]
         await rows(connection, "review_queue.drop_opinions", items=numbers)
         await rows(connection, "review_queue.add_opinions", opinions=Jsonb(opinions))
         added += numbers
@@ -173,10 +173,10 @@ async def list_items(
 ) -> list[ReviewItem]:
     """Return items, the worst first. `after` is the rank and id of the last item of the page before."""
     rank, last = after or (None, None)
-    found = await database.filtered(
+    items = await database.filtered(
         "review_queue.list", **msgspec.structs.asdict(wanted), rank=rank, after=last, limit=limit
     )
-    return [ReviewItem(**row) for row in found]
+    return [ReviewItem(**row) for row in items]
 
 
 async def next_item(
@@ -189,18 +189,18 @@ async def next_item(
 ) -> ReviewItem | None:
     """Lock the next item for a reviewer and return it, or None. An item that the reviewer has locked comes first."""
     values = {**msgspec.structs.asdict(wanted), "reviewer": reviewer, "seconds": seconds, "with_skipped": with_skipped}
-    found = await database.filtered("review_queue.next", **values)
-    return await get_item(database, found[0]["id"]) if found else None
+    items = await database.filtered("review_queue.next", **values)
+    return await get_item(database, items[0]["id"]) if items else None
 
 
 async def lock_item(database: Database, item: int, reviewer: str, *, seconds: float = LEASE_SECONDS) -> ReviewItem:
     """Lock an item that a reviewer opened by its link. Raises ItemTaken if another reviewer has locked it."""
     await get_item(database, item)
     is_locked = await database.rows("review_queue.lock", item=item, reviewer=reviewer, seconds=seconds)
-    found = await get_item(database, item)
-    if not is_locked and found.locked_by not in (None, reviewer):
-        raise ItemTaken(item, found.locked_by or "another reviewer")
-    return found
+    current = await get_item(database, item)
+    if not is_locked and current.locked_by not in (None, reviewer):
+        raise ItemTaken(item, current.locked_by or "another reviewer")
+    return current
 
 
 async def renew_lock(database: Database, item: int, reviewer: str, *, seconds: float = LEASE_SECONDS) -> bool:
@@ -303,8 +303,10 @@ async def history(
     limit: int = 50,
 ) -> list[ReviewDecision]:
     """Return decisions, the newest first, also those that were undone."""
-    found = await database.filtered("review_queue.history", item=item, reviewer=reviewer, before=before, limit=limit)
-    return [ReviewDecision(**row) for row in found]
+    decisions = await database.filtered(
+        "review_queue.history", item=item, reviewer=reviewer, before=before, limit=limit
+    )
+    return [ReviewDecision(**row) for row in decisions]
 
 
 async def progress(database: Database, wanted: ItemFilter = OPEN, *, reviewer: str | None = None) -> Progress:
@@ -314,8 +316,8 @@ async def progress(database: Database, wanted: ItemFilter = OPEN, *, reviewer: s
 
 
 async def _decision(connection: Connection, name: str) -> ReviewDecision | None:
-    found = await rows(connection, "review_queue.decision", decision=name)
-    return ReviewDecision(**found[0]) if found else None
+    decisions = await rows(connection, "review_queue.decision", decision=name)
+    return ReviewDecision(**decisions[0]) if decisions else None
 
 
 def _uuid(decision: str | UUID) -> str:

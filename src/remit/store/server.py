@@ -197,10 +197,10 @@ class EmbeddedServer:
         lines = [*(f"{name} = {value}" for name, value in _OPTIONS.items()), f"unix_socket_directories = '{quoted}'"]
         (self._data / "remit.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")
         (self._data / "pg_hba.conf").write_text(self._access(), encoding="utf-8")
-        own = self._data / "postgresql.conf"
-        text = own.read_text(encoding="utf-8")
+        settings = self._data / "postgresql.conf"
+        text = settings.read_text(encoding="utf-8")
         if _INCLUDE not in text:
-            own.write_text(f"{text}\n{_INCLUDE}\n", encoding="utf-8")
+            settings.write_text(f"{text}\n{_INCLUDE}\n", encoding="utf-8")
 
     def _access(self) -> str:
         """Return who may connect."""

@@ -189,9 +189,9 @@ class Transcript:
 
     async def submissions(self) -> int:
         """Count the checked results. One whose worker died before the job ended is not counted: it is checked again."""
-        found = await self._database.rows("transcript.results", job=self.job)
+        results = await self._database.rows("transcript.results", job=self.job)
         answers = await self._database.row("transcript.answers", job=self.job)
-        return min(len(found), max(0, int(answers["corrections"])) if answers else 0)
+        return min(len(results), max(0, int(answers["corrections"])) if answers else 0)
 
     async def save_result(self, submission: int, document: str, verdict: str, report: bytes) -> None:
         """Store a result with its verdict and report."""
@@ -250,8 +250,8 @@ def _events(events: Sequence[StoredEvent]) -> Jsonb:
 
 async def receipts_of(database: Database, job: int) -> list[Receipt]:
     """Return the receipts of a job's tool calls."""
-    found = await database.rows("transcript.receipts", job=job)
-    return [msgspec.convert(row["receipt"], Receipt) for row in found]
+    receipts = await database.rows("transcript.receipts", job=job)
+    return [msgspec.convert(row["receipt"], Receipt) for row in receipts]
 
 
 #: Nothing is stored with a reservation or its release.

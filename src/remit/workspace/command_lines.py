@@ -226,8 +226,8 @@ def _environment_run(tool: Literal["uv", "poetry"], rest: list[str]) -> list[Too
     """Read the program of `uv run` and `poetry run`: a separate command, or a name that the project declares."""
     if "run" not in rest:
         return []
-    at = rest.index("run")
-    before, inner = _arguments(tool, rest[:at]), rest[at + 1 :]
+    index = rest.index("run")
+    before, inner = _arguments(tool, rest[:index]), rest[index + 1 :]
     read = _arguments(tool, inner)
     folder = read.folder or before.folder
     if before.words:
@@ -245,22 +245,22 @@ def _environment_run(tool: Literal["uv", "poetry"], rest: list[str]) -> list[Too
 
 def _module(rest: list[str]) -> list[ToolCommand]:
     """Read `python -m X`. Options before it may have a value: `-W error`."""
-    for at, word in enumerate(rest[:-1]):
+    for index, word in enumerate(rest[:-1]):
         if word == "-m":
-            inner = rest[at + 1 :]
+            inner = rest[index + 1 :]
             return read_command(inner) if inner[0] in ("tox", "nox") else [ToolCommand("python", inner[0])]
-        if not word.startswith("-") and (not at or rest[at - 1] not in ("-W", "-X")):
+        if not word.startswith("-") and (not index or rest[index - 1] not in ("-W", "-X")):
             break
     return []
 
 
 def _values(rest: list[str], option: str) -> Iterator[str]:
     """Yield the values of an option, before `--`: `-e X`, `-eX`, `--bin=X`."""
-    for at, word in enumerate(rest):
+    for index, word in enumerate(rest):
         if word == "--":
             return
         if word == option:
-            yield from rest[at + 1 : at + 2]
+            yield from rest[index + 1 : index + 2]
         elif word.startswith(option if len(option) == 2 else f"{option}="):
             yield word[len(option) :].removeprefix("=")
 

@@ -23,14 +23,14 @@ class Commit(PastFiles):
 
     def __init__(self, root: str | os.PathLike[str], rev: str) -> None:
         folder = os.path.realpath(root)
-        found = run_git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
-        if found is None:
+        commit = run_git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
+        if commit is None:
             if run_git(folder, "version") is None:
                 raise EnvironmentBroken("git cannot be started, and Remit needs it to read a commit")
             if run_git(folder, "rev-parse", "--git-dir") is None:
                 raise UsageError(f"{folder!r} is not in a git repository, which a revision needs; leave out --rev")
             raise UsageError(f"{folder!r} has no commit {rev!r}; use a revision that `git rev-parse` accepts there")
-        name = decode_output(found).strip()
+        name = decode_output(commit).strip()
         top = found_by_git(folder) or folder
         below = os.path.relpath(folder, top).replace(os.sep, "/")
         prefix = "" if below == "." else f"{below}/"
@@ -99,12 +99,12 @@ class Commits:
             if len(self._opened) >= MAX_COMMITS:
                 return None
             self._opened[name] = _open(self._top, name)
-        found = self._opened[name]
-        if found is None or is_from_top or self._top == self._root:
-            return found
-        inner = f"{found.id}:"
+        commit = self._opened[name]
+        if commit is None or is_from_top or self._top == self._root:
+            return commit
+        inner = f"{commit.id}:"
         if inner not in self._opened:
-            self._opened[inner] = Commit(self._root, found.id)
+            self._opened[inner] = Commit(self._root, commit.id)
         return self._opened[inner]
 
     def is_in_history(self, commit: str) -> bool:
@@ -127,7 +127,7 @@ class Commits:
 
 def _open(top: str, name: str) -> Commit | None:
     try:
-        found = Commit(top, name)
+        commit = Commit(top, name)
     except UsageError:
         return None
-    return found if found.id.startswith(name.lower()) else None
+    return commit if commit.id.startswith(name.lower()) else None

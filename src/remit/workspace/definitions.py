@@ -178,7 +178,7 @@ def find_definitions(
     parsed: Parsed | None = None
     if language is not None and can_parse and len(file.text) <= MAX_PARSED:
         is_component = ending_of(file.path) in ("vue", "svelte")
-        text = _OUTSIDE_SCRIPT.sub(lambda found: "\n" * found[0].count("\n"), file.text) if is_component else file.text
+        text = _OUTSIDE_SCRIPT.sub(lambda match: "\n" * match[0].count("\n"), file.text) if is_component else file.text
         parsed = _parsed(language, text.encode("utf-8", "replace"), names, parsing)
     by_name: dict[str, list[SourceDefinition]] = {}
     for definition in parsed.definitions if parsed is not None else ():
@@ -201,8 +201,8 @@ def _parsed(language: str, data: bytes, names: Collection[str], parsing: Parsing
         return None
     if parsing is not None:
         return parsing.parse(language, data, names)
-    with closing(ParsingProcess()) as own:
-        return own.parse(language, data, names)
+    with closing(ParsingProcess()) as process:
+        return process.parse(language, data, names)
 
 
 class ParsingProcess:
@@ -258,7 +258,7 @@ class ParsingProcess:
 def _start_copy() -> tuple[int, int, int]:
     """Start a copy of this process; return its id and the ends of two pipes, for texts and for answers."""
     theirs, texts = os.pipe()
-    answers, given = os.pipe()
+    answers, replies = os.pipe()
     try:
         with warnings.catch_warnings():
             # The copy only parses and writes: it needs no lock of another thread, and it is killed if it hangs.
@@ -270,11 +270,11 @@ def _start_copy() -> tuple[int, int, int]:
         raise
     else:
         if not process:  # pragma: no cover (in the copy)
-            _answer_all(theirs, given)
+            _answer_all(theirs, replies)
         return process, texts, answers
     finally:
         os.close(theirs)
-        os.close(given)
+        os.close(replies)
 
 
 def _answer_all(texts: int, answers: int) -> NoReturn:  # pragma: no cover (in the copy)
@@ -329,7 +329,7 @@ def parse_definitions(language: str, data: bytes, names: Collection[str]) -> Par
             continue
         around = parent if parent is not None and parent.type in _WRAPPERS else node
         named = (_definition(node, around, name, data) for name in nodes)
-        definitions += (one for one in named if one is not None and one.name in names)
+        definitions += (definition for definition in named if definition is not None and definition.name in names)
         if len(definitions) > _MAX_DEFINITIONS:
             break
     return Parsed(definitions, root.has_error)
@@ -340,13 +340,13 @@ def _occurrences(data: bytes, names: Collection[str]) -> list[int]:
     wanted = {name.encode("utf-8", "replace") for name in names if name}
     if len(wanted) > _FEW:
         words = _BYTES.finditer(data)
-        return [found.start() for found in words if found[0] in wanted or found[0].lstrip(b"$") in wanted]
+        return [word.start() for word in words if word[0] in wanted or word[0].lstrip(b"$") in wanted]
     positions: set[int] = set()
     for name in wanted:
-        at = data.find(name)
-        while at >= 0:
-            positions.add(at)
-            at = data.find(name, at + len(name))
+        position = data.find(name)
+        while position >= 0:
+            positions.add(position)
+            position = data.find(name, position + len(name))
     return sorted(positions)
 
 

@@ -70,11 +70,11 @@ class FileIndex:
 
     def _named(self, name: str) -> list[str]:
         """Return the paths with this last part."""
-        found = self._prepared.get(name)
-        if found is None:
+        paths = self._prepared.get(name)
+        if paths is None:
             other = self._by_name.get(name, [])
-            found = other if isinstance(other, list) else [other]
-        return found
+            paths = other if isinstance(other, list) else [other]
+        return paths
 
     @cached_property
     def by_folded_name(self) -> dict[str, list[str]]:
@@ -102,11 +102,11 @@ class FileIndex:
 
     def ending_with(self, end: str) -> list[str]:
         """Return the files whose path is `end` or ends with it after a slash, sorted."""
-        found = self._ending_with(end)
-        if not found and not end.isascii():
-            found = self._ending_with(unicodedata.normalize("NFC", end))
+        paths = self._ending_with(end)
+        if not paths and not end.isascii():
+            paths = self._ending_with(unicodedata.normalize("NFC", end))
         named = DEPENDENCIES.intersection(end.split("/"))
-        return sorted({path for path in found if named or DEPENDENCIES.isdisjoint(path.split("/")[:-1])})
+        return sorted({path for path in paths if named or DEPENDENCIES.isdisjoint(path.split("/")[:-1])})
 
     def _ending_with(self, end: str) -> list[str]:
         name = end[end.rfind("/") + 1 :]
@@ -124,11 +124,11 @@ class FileIndex:
         if group is None:
             group = self._sorted_groups[name] = sorted({path[::-1] for path in self._named(name)})
         wanted = end[::-1]
-        for at in range(bisect_left(group, wanted), len(group)):
-            if not group[at].startswith(wanted):
+        for index in range(bisect_left(group, wanted), len(group)):
+            if not group[index].startswith(wanted):
                 return
-            if group[at][len(wanted) : len(wanted) + 1] in ("", "/"):
-                yield group[at][::-1]
+            if group[index][len(wanted) : len(wanted) + 1] in ("", "/"):
+                yield group[index][::-1]
 
 
 def project_files(root: str | os.PathLike[str]) -> list[str]:

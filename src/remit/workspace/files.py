@@ -148,8 +148,8 @@ class Workspace(ABC):
 
     def exists(self, written: str) -> bool:
         """Whether a path from a document names an existing file, readable or not."""
-        found = self.read(written)
-        return isinstance(found, SourceFile) or found.why in ("large", "binary", "special", "forbidden")
+        file = self.read(written)
+        return isinstance(file, SourceFile) or file.why in ("large", "binary", "special", "forbidden")
 
     def normal(self, written: str) -> str | None:
         """Return a path from a document relative to the root, which may be named through a link; None if outside."""
@@ -174,17 +174,17 @@ class Workspace(ABC):
             return Absent(written, "outside")
         if not path or "\0" in path:
             return Absent(path, "folder" if not path else "missing")
-        found = self._cache.get(path)
-        if found is None:
-            found = self._load(path)
-            self._keep(path, found)
+        file = self._cache.get(path)
+        if file is None:
+            file = self._load(path)
+            self._keep(path, file)
         else:
             self._cache.move_to_end(path)
-        return found
+        return file
 
-    def _keep(self, path: str, found: SourceFile | Absent) -> None:
-        self._cache[path] = found
-        self._cached += _weight(found)
+    def _keep(self, path: str, file: SourceFile | Absent) -> None:
+        self._cache[path] = file
+        self._cached += _weight(file)
         while self._cached > MAX_CACHE and len(self._cache) > 1:
             _, dropped = self._cache.popitem(last=False)
             self._cached -= _weight(dropped)
@@ -215,8 +215,8 @@ class Workspace(ABC):
         """Release open files and processes."""
 
 
-def _weight(found: SourceFile | Absent) -> int:
-    return len(found.text) + 200 if isinstance(found, SourceFile) else 200
+def _weight(file: SourceFile | Absent) -> int:
+    return len(file.text) + 200 if isinstance(file, SourceFile) else 200
 
 
 class WorkTree(Workspace):
@@ -260,8 +260,8 @@ class WorkTree(Workspace):
     def is_empty_folder(self, path: str) -> bool:
         """Return whether a path is a folder without entries, such as that of a submodule that is not checked out."""
         inside = self.normal(path)
-        found = self._exact(inside) if inside else Absent(path, "outside")
-        return isinstance(found, str) and os.path.isdir(os.path.join(self.folder, found)) and not self._names(found)
+        exact = self._exact(inside) if inside else Absent(path, "outside")
+        return isinstance(exact, str) and os.path.isdir(os.path.join(self.folder, exact)) and not self._names(exact)
 
     def _names(self, folder: str) -> dict[str, str] | Why:
         """Return the names in a folder; a folder outside the root is not listed."""
@@ -284,9 +284,9 @@ class WorkTree(Workspace):
         return composed | {name: name for name in entries}
 
     def _list(self) -> list[str]:
-        found: list[str] = []
+        files: list[str] = []
         folders = [""]
-        while folders and len(found) < MAX_LISTED:
+        while folders and len(files) < MAX_LISTED:
             folder = folders.pop()
             try:
                 entries = sorted(os.scandir(os.path.join(self.folder, folder)), key=lambda entry: entry.name)
@@ -301,8 +301,8 @@ class WorkTree(Workspace):
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(path)
                 elif entry.is_file(follow_symlinks=False):
-                    found.append(path)
-        return found[:MAX_LISTED]
+                    files.append(path)
+        return files[:MAX_LISTED]
 
     def _list_project(self) -> list[str]:
         return project_files(self.folder) or self._list()
@@ -385,8 +385,8 @@ class LiveTree(WorkTree):
             self._folder_stamps.clear()
         changed = [
             path
-            for path, found in self._cache.items()
-            if (folders and isinstance(found, Absent)) or self._file_stamps.get(path) != self._stamp(path)
+            for path, file in self._cache.items()
+            if (folders and isinstance(file, Absent)) or self._file_stamps.get(path) != self._stamp(path)
         ]
         for path in changed:
             self._drop(path)

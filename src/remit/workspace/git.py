@@ -58,10 +58,10 @@ def changes(root: str | os.PathLike[str], base: str = "HEAD") -> dict[str, FileC
     untracked = _untracked(root) if listed is not None else None
     if listed is None or untracked is None:
         return None
-    found = _counted(decode_output(listed).split("\0"))
+    counts = _counted(decode_output(listed).split("\0"))
     for path in filter(None, decode_output(untracked).split("\0")):
-        found[path] = FileChangeStat(None, 0, created=True)
-    return found
+        counts[path] = FileChangeStat(None, 0, created=True)
+    return counts
 
 
 _HUNK = lazy_pattern(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
@@ -78,18 +78,18 @@ def changed_lines(root: Path, rev: str, *, with_renames: bool = False) -> dict[s
     untracked = _untracked(root)
     if diff is None or untracked is None:
         raise UsageError(f"{root} has no commit {rev!r}; use a revision that `git rev-parse` accepts there")
-    found: dict[str, list[tuple[int, int]]] = {
+    spans_by_file: dict[str, list[tuple[int, int]]] = {
         name: [(1, 1 << 40)] for name in decode_output(untracked).split("\0") if name
     }
     spans: list[tuple[int, int]] = []
     for line in decode_output(diff).split("\n"):
         if name := _NEW_NAME.match(line):
-            spans = found.setdefault(name[1], [])
+            spans = spans_by_file.setdefault(name[1], [])
         elif hunk := _HUNK.match(line):
             start, count = int(hunk[1]), int(hunk[2] or 1)
             if count:
                 spans.append((start, start + count - 1))
-    return found
+    return spans_by_file
 
 
 def renamed_files(root: Path, rev: str) -> dict[str, str]:
@@ -103,8 +103,8 @@ def merge_base(root: Path, rev: str) -> str | None:
     """Return the commit at which the checked-out one left another; None without one."""
     if not run_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}"):
         return None
-    found = run_git(root, "merge-base", "--end-of-options", rev, "HEAD")
-    return decode_output(found).strip() or None if found else None
+    commit = run_git(root, "merge-base", "--end-of-options", rev, "HEAD")
+    return decode_output(commit).strip() or None if commit else None
 
 
 def patches_since(root: Path, rev: str) -> dict[str, str] | None:
@@ -116,19 +116,19 @@ def patches_since(root: Path, rev: str) -> dict[str, str] | None:
     diff = _diff(root, *flags, "--end-of-options", f"{rev}...HEAD")
     if diff is None:
         return None
-    found: dict[str, list[str]] = {}
+    hunks_by_file: dict[str, list[str]] = {}
     hunks: list[str] = []
     is_header = True
     for line in decode_output(diff).split("\n"):
         if line.startswith("diff --git "):
             is_header, hunks = True, []
         elif is_header and (name := _NEW_NAME.match(line)):
-            hunks = found.setdefault(name[1], [])
+            hunks = hunks_by_file.setdefault(name[1], [])
         elif line.startswith("@@ "):
             is_header = False
         if not is_header:
             hunks.append(line)
-    return {name: "\n".join(lines) for name, lines in found.items()}
+    return {name: "\n".join(lines) for name, lines in hunks_by_file.items()}
 
 
 def ignored_paths(root: str | os.PathLike[str], paths: Iterable[str]) -> frozenset[str]:
@@ -165,8 +165,8 @@ def head(root: str | os.PathLike[str]) -> str | None:
     known = _head_of_own_files(root)
     if known is not None:
         return known
-    found = run_git(root, "rev-parse", "--verify", "--quiet", "HEAD")
-    return decode_output(found).strip() if found else None
+    commit = run_git(root, "rev-parse", "--verify", "--quiet", "HEAD")
+    return decode_output(commit).strip() if commit else None
 
 
 _COMMIT = lazy_pattern(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\n")
@@ -202,8 +202,8 @@ def _small_file(path: str) -> str:
 
 def user_name(root: Path) -> str | None:
     """Return the name of git's user in a checkout, or None."""
-    found = run_git(root, "config", "--get", "user.name")
-    return decode_output(found).strip() or None if found else None
+    name = run_git(root, "config", "--get", "user.name")
+    return decode_output(name).strip() or None if name else None
 
 
 def remote_address(root: Path) -> str | None:
@@ -215,8 +215,8 @@ def remote_address(root: Path) -> str | None:
     if root_above(root) != root.resolve():
         return None
     remotes = _remotes(root)
-    found = next((address for key, address in remotes if key == "remote.origin.url"), None)
-    return public_address(found or next((address for _, address in remotes), ""))
+    origin = next((address for key, address in remotes if key == "remote.origin.url"), None)
+    return public_address(origin or next((address for _, address in remotes), ""))
 
 
 def remote_addresses(root: str | os.PathLike[str]) -> list[str]:
@@ -253,7 +253,7 @@ def public_address(address: str) -> str | None:
 
 def _counted(listed: list[str]) -> dict[str, FileChangeStat]:
     """Parse the output of `git diff --raw --numstat -z`: files, each with the number of its changed lines."""
-    found: dict[str, FileChangeStat] = {}
+    counts: dict[str, FileChangeStat] = {}
     created: set[str] = set()
     rows = iter(listed)
     for row in rows:
@@ -263,8 +263,8 @@ def _counted(listed: list[str]) -> dict[str, FileChangeStat]:
                 created.add(path)
         elif row.count("\t") >= 2:
             plus, minus, path = row.split("\t", 2)
-            found[path] = FileChangeStat(_number(plus), _number(minus), path in created)
-    return found
+            counts[path] = FileChangeStat(_number(plus), _number(minus), path in created)
+    return counts
 
 
 def _number(text: str) -> int | None:

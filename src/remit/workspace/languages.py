@@ -113,20 +113,20 @@ def language_of(path: str) -> str:
 
 def is_written_in(path: str, language: str) -> bool:
     """Return whether a file is of the type that a fence names, by an ending or a name: `py`, `python`, `c++`."""
-    own = language_of(path)
-    if own == OTHER:
+    written_in = language_of(path)
+    if written_in == OTHER:
         return path.lower().endswith(f".{language}")
     name = _BY_TAG.get(language) or language_of(f"x.{language}")
-    return name == own or any(name in group and own in group for group in _RELATED)
+    return name == written_in or any(name in group and written_in in group for group in _RELATED)
 
 
 def languages_of(root: Path, paths: Iterable[str]) -> dict[str, str]:
     """Return the language of each file of a checkout. Of a file whose name has no ending, the first line is read."""
-    found = {path: language_of(path) for path in paths}
-    for path, language in found.items():
+    languages = {path: language_of(path) for path in paths}
+    for path, language in languages.items():
         if language == OTHER and "." not in path.rpartition("/")[2]:
-            found[path] = _by_first_line(root / path)
-    return found
+            languages[path] = _by_first_line(root / path)
+    return languages
 
 
 def _by_first_line(path: Path) -> str:

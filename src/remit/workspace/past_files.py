@@ -455,7 +455,7 @@ class PastFiles(Workspace):
         target = self._find(path)
         return Absent(path, target) if isinstance(target, str) else self._objects.file(target[1].id, path)
 
-    def _keep(self, path: str, found: SourceFile | Absent) -> None:
+    def _keep(self, path: str, file: SourceFile | Absent) -> None:
         """Keep nothing here: the files are in the cache that all commits share."""
 
     def _find(self, path: str) -> tuple[str, TreeEntry] | Why:

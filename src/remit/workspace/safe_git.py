@@ -201,10 +201,10 @@ def disabled_filters(listed: bytes, *, also_trusted: bool = False) -> dict[str, 
     """Return what switches off the settings that `SWITCHABLE` listed. Raises `GitLimitReached` for too many."""
     words = decode_output(listed).split("\0")
     pairs = zip(words[::2], words[1::2], strict=False)
-    own = {key for scope, key in pairs if scope not in _TRUSTED or (also_trusted and key.startswith("filter."))}
-    if len(own) > _MAX_SETTINGS or sum(map(len, own)) > _MAX_NAMES:
+    settings = {key for scope, key in pairs if scope not in _TRUSTED or (also_trusted and key.startswith("filter."))}
+    if len(settings) > _MAX_SETTINGS or sum(map(len, settings)) > _MAX_NAMES:
         raise GitLimitReached("the repository configures more filters than can be switched off; check its .git/config")
-    return {key: _OFF.get(key.rpartition(".")[2], "") for key in sorted(own)}
+    return {key: _OFF.get(key.rpartition(".")[2], "") for key in sorted(settings)}
 
 
 def decode_output(data: bytes) -> str:

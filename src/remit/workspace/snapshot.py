@@ -23,15 +23,15 @@ class Snapshot(msgspec.Struct, frozen=True):
 def take_snapshot(root: Path) -> Snapshot:
     """Take a snapshot of every readable text file below a root."""
     tree = WorkTree(root)
-    return Snapshot({path: found for path in tree.paths if (found := digest(tree, path)) is not None})
+    return Snapshot({path: file_digest for path in tree.paths if (file_digest := digest(tree, path)) is not None})
 
 
 def digest(workspace: Workspace, path: str) -> str | None:
     """Return a file's digest, or None if it cannot be read."""
-    found = workspace.read(path)
-    if not isinstance(found, SourceFile):
+    file = workspace.read(path)
+    if not isinstance(file, SourceFile):
         return None
-    return sha256(found.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return sha256(file.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def difference(before: Snapshot, now: Workspace, path: str) -> Difference:

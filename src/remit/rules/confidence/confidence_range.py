@@ -62,9 +62,9 @@ class ConfidenceRange(Rule):
     def check(self, case: Case) -> Iterator[Fault]:
         yield from self._headline(case)
         for table in tables(case.result, "issues_detected"):
-            at = column_index(table.columns, "confidence")
-            for row in table.rows if at is not None else ():
-                cell = row.cells[at or 0]
+            column = column_index(table.columns, "confidence")
+            for row in table.rows if column is not None else ():
+                cell = row.cells[column or 0]
                 score = read_score(cell)[0] if plain_text(cell) and not is_none_text(cell) else 0.0
                 if isinstance(score, str) or not 0 <= score <= 100:
                     stated = plain_text(cell)

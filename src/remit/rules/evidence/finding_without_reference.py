@@ -130,8 +130,8 @@ def issue_references(case: Case) -> Iterator[tuple[Finding, list[Checked]]]:
     """Yield each bullet of Issues with the references in it."""
     issues = [finding for finding in case.findings if finding.source == "bullet"]
     lines = [issue.line for issue in issues]
-    found: list[list[Checked]] = [[] for _ in issues]
+    references: list[list[Checked]] = [[] for _ in issues]
     for reference in case.evidence.references:
-        if reference.section == "issues" and (at := bisect_right(lines, reference.at)):
-            found[at - 1].append(reference)
-    yield from zip(issues, found, strict=True)
+        if reference.section == "issues" and (index := bisect_right(lines, reference.at)):
+            references[index - 1].append(reference)
+    yield from zip(issues, references, strict=True)

@@ -28,9 +28,9 @@ class QuoteRelocated(Rule):
     def check(self, case: Case) -> Iterator[Fault]:
         for quote in case.evidence.quotes:
             if quote.outcome == "relocated" and quote.fails and quote.found is not None:
-                found = f"{quote.found.path}:{quote.found.line}"
+                location = f"{quote.found.path}:{quote.found.line}"
                 yield Fault(
                     line=quote.at,
-                    message=f"the quote from {quote.path}:{quote.line} is at {found}",
-                    help=f"Cite {found} for this quote.",
+                    message=f"the quote from {quote.path}:{quote.line} is at {location}",
+                    help=f"Cite {location} for this quote.",
                 )

@@ -40,10 +40,10 @@ class ReferenceRelocated(Rule):
         for reference in case.evidence.references:
             is_own = reference.fails and not reference.is_quote_location
             if reference.outcome == "relocated" and is_own and reference.found is not None:
-                found = f"{reference.found.path}:{reference.found.line}"
+                location = f"{reference.found.path}:{reference.found.line}"
                 yield Fault(
                     line=reference.at,
                     message=f"{reference.display_text}: {explain(reference)}",
                     mark=reference.text,
-                    help=f"Cite {found} instead.",
+                    help=f"Cite {location} instead.",
                 )

@@ -89,9 +89,9 @@ class BlockMissing(Rule):
     def check(self, case: Case) -> Iterator[Fault]:
         if case.found_nothing:
             return
-        found = {block_key(block.heading): block for block in case.result.findings}
+        by_key = {block_key(block.heading): block for block in case.result.findings}
         for group in case.kind.required_groups():
-            present = [found[spec.key] for spec in group if spec.key in found]
+            present = [by_key[spec.key] for spec in group if spec.key in by_key]
             names = " or ".join(spec.name for spec in group)
             if not present:
                 yield Fault(
@@ -101,11 +101,11 @@ class BlockMissing(Rule):
             elif not any(block.content for block in present) and group[0].form != "table":
                 yield Fault(line=present[0].line, message=f"the block {names} is empty", mark=present[0].heading)
         for spec in case.kind.blocks:
-            own = [block for block in blocks(case.result, spec.key) if block.content]
-            missing = [label[0] for label, _ in spec.labels if own and not any(_has_label(b, label) for b in own)]
+            filled = [block for block in blocks(case.result, spec.key) if block.content]
+            missing = [label[0] for label, _ in spec.labels if filled and not any(_has_label(b, label) for b in filled)]
             for name in missing:
                 yield Fault(
-                    line=own[0].line,
+                    line=filled[0].line,
                     message=f"the block {spec.name} has no {name}",
                     level="L2",
                     help=f"Add `**{name}**: ...` to the block {spec.name}.",

@@ -60,10 +60,10 @@ class EmptyTable(Rule):
         for group in case.kind.required_groups():
             if group[0].form != "table":
                 continue
-            found = [(spec, block) for spec in group for block in blocks(case.result, spec.key)]
+            present = [(spec, block) for spec in group for block in blocks(case.result, spec.key)]
             filled = [
-                block for _, block in found if any(table.rows for table in block.content if isinstance(table, Table))
+                block for _, block in present if any(table.rows for table in block.content if isinstance(table, Table))
             ]
-            if found and not filled and not states_nothing_found(case.result.summary):
-                spec, block = found[0]
+            if present and not filled and not states_nothing_found(case.result.summary):
+                spec, block = present[0]
                 yield Fault(line=block.line, message=f"the table of {spec.name} is empty", mark=block.heading)

@@ -39,9 +39,11 @@ def _contradictions(statements: Iterable[tuple[str, str | None, int]], verb: str
     for subject, value, line in statements:
         if not value or not subject:
             continue
-        earlier, at = first.setdefault(subject, (value, line))
+        earlier, earlier_line = first.setdefault(subject, (value, line))
         if earlier != value:
-            yield Fault(line=line, message=f"line {at} {verb} {subject} {earlier}, this line {value}", mark=value)
+            yield Fault(
+                line=line, message=f"line {earlier_line} {verb} {subject} {earlier}, this line {value}", mark=value
+            )
 
 
 class SelfConflict(Rule):

@@ -50,8 +50,8 @@ class PlaceholderLeft(Rule):
 
     def check(self, case: Case) -> Iterator[Fault]:
         for text, line in filled_lines(case.document):
-            found = list(find_placeholders(text))
-            if found:
-                noun = "placeholder" if len(found) == 1 else "placeholders"
-                names = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "")
-                yield Fault(line=line, message=f"unfilled template {noun}: {names}", mark=found[0])
+            placeholders = list(find_placeholders(text))
+            if placeholders:
+                noun = "placeholder" if len(placeholders) == 1 else "placeholders"
+                names = ", ".join(placeholders[:5]) + (", ..." if len(placeholders) > 5 else "")
+                yield Fault(line=line, message=f"unfilled template {noun}: {names}", mark=placeholders[0])
