@@ -36,7 +36,7 @@ class CheckedAnswer(AgentMiddleware[AgentState[Any], Any]):
         if not isinstance(last, AIMessage) or last.tool_calls:
             return None
         turn = _current_turn(messages)
-        attempt = 1 + sum(isinstance(one, HumanMessage) and one.name == CORRECTION for one in turn)
+        attempt = 1 + sum(isinstance(message, HumanMessage) and message.name == CORRECTION for message in turn)
         correction = self._check.correction(last.text, tool_calls(turn), attempt=attempt)
         if correction is None:
             return None
@@ -45,7 +45,11 @@ class CheckedAnswer(AgentMiddleware[AgentState[Any], Any]):
 
 def _current_turn(messages: list[AnyMessage]) -> list[AnyMessage]:
     """Return the messages since the last one of a person."""
-    starts = [at for at, one in enumerate(messages) if isinstance(one, HumanMessage) and one.name != CORRECTION]
+    starts = [
+        index
+        for index, message in enumerate(messages)
+        if isinstance(message, HumanMessage) and message.name != CORRECTION
+    ]
     return messages[starts[-1] :] if starts else messages
 
 

@@ -231,14 +231,10 @@ def _opens_example(lines: list[str], index: int, bare: list[int]) -> bool:
 def _chunk(lines: list[str], start: int, end: int) -> tuple[Chunk, int]:
     """Return lines as a chunk, without the indentation that a client added to every line, and the end of the chunk."""
     indent = len(lines[start]) - len(lines[start].lstrip(" ")) if start < len(lines) else 0
-    chunk_lines = lines[start:end]
+    rows = lines[start:end]
     if indent:
         frame = " " * indent
-        outside = next(
-            (i for i, line in enumerate(chunk_lines) if line.strip() and not line.startswith(frame)), len(chunk_lines)
-        )
-        framed = outside > 1 and any(line.strip() for line in chunk_lines[1:outside])
-        chunk_lines = (
-            [line[indent:] for line in chunk_lines[:outside]] if framed else [chunk_lines[0].lstrip(), *chunk_lines[1:]]
-        )
-    return Chunk("\n".join(chunk_lines), start + 1), start + len(chunk_lines)
+        outside = next((i for i, line in enumerate(rows) if line.strip() and not line.startswith(frame)), len(rows))
+        framed = outside > 1 and any(line.strip() for line in rows[1:outside])
+        rows = [line[indent:] for line in rows[:outside]] if framed else [rows[0].lstrip(), *rows[1:]]
+    return Chunk("\n".join(rows), start + 1), start + len(rows)

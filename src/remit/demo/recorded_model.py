@@ -126,9 +126,9 @@ def find_turn(recordings: Iterable[Recording], request: Mapping[str, Any]) -> Re
     A model that is asked more often than was recorded repeats its last answer.
     """
     messages = request.get("messages") or []
-    task = next((_text(one["content"]) for one in messages if one.get("role") == "user"), "")
-    number = sum(one.get("role") == "assistant" for one in messages)
-    turns = next((one.turns for one in recordings if one.task in task), ())
+    task = next((_text(message["content"]) for message in messages if message.get("role") == "user"), "")
+    number = sum(message.get("role") == "assistant" for message in messages)
+    turns = next((recording.turns for recording in recordings if recording.task in task), ())
     return turns[min(number, len(turns) - 1)] if turns else None
 
 

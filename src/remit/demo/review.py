@@ -62,7 +62,8 @@ def recorded_plan(team: ReviewTeam, *, threshold: float, profile: str) -> Plan:
         msgspec.structs.replace(
             phase,
             delegations=tuple(
-                msgspec.structs.replace(one, model=MODEL) if one.runner is None else one for one in phase.delegations
+                msgspec.structs.replace(delegation, model=MODEL) if delegation.runner is None else delegation
+                for delegation in phase.delegations
             ),
         )
         for phase in plan.phases
@@ -101,19 +102,25 @@ class DemoResult(msgspec.Struct, frozen=True):
     merge: Merge
 
 
-async def demo_result(database: Database, found: PlanResult, merged: Merge, model: str) -> DemoResult:
+async def demo_result(database: Database, plan_result: PlanResult, merged: Merge, model: str) -> DemoResult:
     """Read what the reviewers claimed, and what of it was false."""
-    plan = msgspec.convert(found.plan.document, Plan)
-    analysers = {one.agent for phase in plan.phases for one in phase.delegations if one.runner is not None}
+    plan = msgspec.convert(plan_result.plan.document, Plan)
+    analysers = {
+        delegation.agent for phase in plan.phases for delegation in phase.delegations if delegation.runner is not None
+    }
     reviewers, false = [], []
-    for one in found.delegations:
-        is_analyser = one.agent in analysers
-        stored = await database.rows("transcript.results", job=one.job) if one.job is not None else []
+    for delegation in plan_result.delegations:
+        is_analyser = delegation.agent in analysers
+        stored = await database.rows("transcript.results", job=delegation.job) if delegation.job is not None else []
         claims = stored[0]["report"]["facts"]["claims"] if stored else 0
-        reviewers.append(ReviewedBy(one.agent, is_analyser, one.state, one.corrections, claims, one.error))
+        reviewers.append(
+            ReviewedBy(
+                delegation.agent, is_analyser, delegation.state, delegation.corrections, claims, delegation.error
+            )
+        )
         if not is_analyser:
             false += [
-                FalseClaim(one.agent, violation["rule"], violation["message"], row["submission"])
+                FalseClaim(delegation.agent, violation["rule"], violation["message"], row["submission"])
                 for row in stored
                 for violation in row["report"]["violations"]
                 if violation["level"] == _HARD and violation["code"].startswith(_CLAIMS)
@@ -128,16 +135,19 @@ def demo_lines(result: DemoResult, report: Path, columns: int) -> Iterator[Line]
     rest = "; everything else is real." if is_recorded else "."
     yield from ([Piece(row, "bold")] for row in wrap_text(f"{who} reviewed an example shop{rest}", columns))
     yield []
-    subagents = [one for one in result.reviewers if not one.is_analyser]
-    claims = format_count(sum(one.claims for one in subagents), "claim")
-    analysers = ", ".join(one.agent for one in result.reviewers if one.is_analyser) or "no analyser"
+    subagents = [reviewer for reviewer in result.reviewers if not reviewer.is_analyser]
+    claims = format_count(sum(reviewer.claims for reviewer in subagents), "claim")
+    analysers = ", ".join(reviewer.agent for reviewer in result.reviewers if reviewer.is_analyser) or "no analyser"
     text = f"{claims} in the reports of {format_count(len(subagents), 'subagent')}; also took part: {analysers}"
     yield from _labelled("claimed", [(text, "")], columns)
     yield from _labelled("false", _false(result, subagents), columns)
     if result.merge.conflicts:
         number = format_count(len(result.merge.conflicts), "conflict")
         titles = {finding.id: finding.title for finding in result.merge.findings}
-        rows = [(f"{titles.get(one.finding, one.finding)}: {one.why}", "") for one in result.merge.conflicts]
+        rows = [
+            (f"{titles.get(conflict.finding, conflict.finding)}: {conflict.why}", "")
+            for conflict in result.merge.conflicts
+        ]
         yield from _labelled("open", [(f"{number} for you to decide", "bold yellow"), *rows], columns)
     yield from _remaining(result.merge, columns)
     yield from _labelled("report", [(str(report), "")], columns)
@@ -154,17 +164,17 @@ def _false(result: DemoResult, subagents: Iterable[ReviewedBy]) -> Iterator[tupl
     """Yield the false claims of each subagent, and how its work ended."""
     if not result.false:
         yield "no claim: every cited line, quote and test run was looked up", ""
-    for one in subagents:
-        own = list(dict.fromkeys(claim.message for claim in result.false if claim.agent == one.agent))
-        if own:
-            yield f"{format_count(len(own), 'claim')} of {one.agent}:", "bold red"
-            yield from ((message, "") for message in own[:_MAX_FALSE])
-            if len(own) > _MAX_FALSE:
-                yield f"and {len(own) - _MAX_FALSE} more", "dim"
-        if own and one.state == "accepted":
-            yield f"{one.agent} was sent back, and its corrected report was accepted", "green"
-        elif one.state != "accepted":
-            yield f"the report of {one.agent} was not accepted: {one.error or one.state}", "red"
+    for reviewer in subagents:
+        messages = list(dict.fromkeys(claim.message for claim in result.false if claim.agent == reviewer.agent))
+        if messages:
+            yield f"{format_count(len(messages), 'claim')} of {reviewer.agent}:", "bold red"
+            yield from ((message, "") for message in messages[:_MAX_FALSE])
+            if len(messages) > _MAX_FALSE:
+                yield f"and {len(messages) - _MAX_FALSE} more", "dim"
+        if messages and reviewer.state == "accepted":
+            yield f"{reviewer.agent} was sent back, and its corrected report was accepted", "green"
+        elif reviewer.state != "accepted":
+            yield f"the report of {reviewer.agent} was not accepted: {reviewer.error or reviewer.state}", "red"
 
 
 def _remaining(merged: Merge, columns: int) -> Iterator[Line]:

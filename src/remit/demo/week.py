@@ -70,14 +70,14 @@ class WeekSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def write_sessions(root: Path, now: datetime, texts: Sequence[str], sessions: Sequence[WeekSession]) -> None:
     """Write sessions into the gate's folder of a checkout. `texts` are reports of subagents."""
     folder = folder_of(str(root))
-    for number, one in enumerate(sessions):
+    for number, session in enumerate(sessions):
         name = str(uuid.uuid5(uuid.NAMESPACE_URL, f"session {number}"))
-        started = (now - timedelta(hours=one.hours_ago)).timestamp()
+        started = (now - timedelta(hours=session.hours_ago)).timestamp()
         with open_session(folder, name) as state:
-            _fill(state, number, started, one)
-            state.open_with(one.title, one.branch)
-            _record_answers(state, one, started)
-        for position, text in enumerate(texts[: one.delegations.count(_EXPLORER)]):
+            _fill(state, number, started, session)
+            state.open_with(session.title, session.branch)
+            _record_answers(state, session, started)
+        for position, text in enumerate(texts[: session.delegations.count(_EXPLORER)]):
             _keep(folder, name, root, text, f"agent-{position}", started + 300 + 60 * position)
 
 
@@ -119,7 +119,7 @@ def _record_answers(state: SessionState, session: WeekSession, started: float) -
         state.declarations.append(Declaration(kind="edit", paths=["README.md"], why=session.exception, at=started + 60))
 
 
-def _keep(folder: str, session: str, root: Path, text: str, agent_id: str, at: float) -> None:
+def _keep(folder: str, session: str, root: Path, text: str, agent_id: str, time: float) -> None:
     judged = judge_report(text, Options(), root)
     agent = judged.verdicts[0].agent if judged.verdicts else "code-explorer"
     kept = keep_result(
@@ -137,11 +137,11 @@ def _keep(folder: str, session: str, root: Path, text: str, agent_id: str, at: f
         profile="v2",
         model="recorded",
         attempt=1,
-        at=round(at, 3),
+        at=round(time, 3),
     )
     for ending in (".json", ".md", ".check.json"):
         if os.path.exists(kept.base + ending):  # noqa: PTH110 (a path as text)
-            os.utime(kept.base + ending, (at, at))
+            os.utime(kept.base + ending, (time, time))
 
 
 #: A recorded model answers at once. The times of its work are stretched to those of a real one.
@@ -219,7 +219,7 @@ class Week(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def of(self, review: WeekReview) -> list[WeekFinding]:
         """Return the findings of a review."""
-        return [one for one in self.findings if one.key in review.findings]
+        return [finding for finding in self.findings if finding.key in review.findings]
 
 
 def read_week() -> Week:
@@ -236,7 +236,9 @@ async def fill_demo(database: Database, settings: Settings, root: Path, *, now: 
         return
     now, week = now or datetime.now(UTC), read_week()
     await asyncio.to_thread(_prepare, root)
-    work = sorted([*_review_plans(week), *_question_plans(week)], key=lambda one: (-one[0], one[1]))
+    work = sorted(
+        [*_review_plans(week), *_question_plans(week)], key=lambda dated_plan: (-dated_plan[0], dated_plan[1])
+    )
     recorded = [*recordings(), *_review_recordings(week), *_question_recordings(week)]
     team = await asyncio.to_thread(find_team, load(root), root, ["."])
     whole = recorded_plan(team, threshold=_THRESHOLD, profile=load(root)["profile"])
@@ -258,7 +260,7 @@ async def fill_demo(database: Database, settings: Settings, root: Path, *, now: 
 
 
 def _prepare(root: Path) -> None:
-    if root.exists() and any(one.name != ".remit" for one in root.iterdir()):
+    if root.exists() and any(entry.name != ".remit" for entry in root.iterdir()):
         raise UsageError(f"{root} is not empty; the demonstration needs an empty folder")
     copy_shop(examples() / "shop", root)
 
@@ -272,42 +274,42 @@ def _task(review: WeekReview) -> str:
 
 
 def _review_plans(week: Week) -> Iterator[tuple[int, int, Plan]]:
-    for one in week.reviews:
+    for review in week.reviews:
         specs = tuple(
-            DelegationSpec(agent=agent, task=f"{_task(one)} You are the {agent}.", kind="review", model=MODEL)
-            for agent in _agents(week, one)
+            DelegationSpec(agent=agent, task=f"{_task(review)} You are the {agent}.", kind="review", model=MODEL)
+            for agent in _agents(week, review)
         )
         phase = PhaseSpec(name="review", delegations=specs, threshold=_THRESHOLD, on_review="continue")
-        yield one.days_ago, one.hour, Plan(name=one.name, phases=(phase,))
+        yield review.days_ago, review.hour, Plan(name=review.name, phases=(phase,))
 
 
 def _question_plans(week: Week) -> Iterator[tuple[int, int, Plan]]:
-    for one in week.questions:
-        spec = DelegationSpec(agent=_EXPLORER, task=one.task, model=MODEL)
+    for question in week.questions:
+        spec = DelegationSpec(agent=_EXPLORER, task=question.task, model=MODEL)
         phase = PhaseSpec(name="exploration", delegations=(spec,), on_review="continue")
-        yield one.days_ago, one.hour, Plan(name=one.task, phases=(phase,))
+        yield question.days_ago, question.hour, Plan(name=question.task, phases=(phase,))
 
 
 def _review_recordings(week: Week) -> Iterator[Recording]:
-    for one in week.reviews:
-        for agent in _agents(week, one):
-            findings = [finding for finding in week.of(one) if agent in finding.scores]
-            untrue = [each for each in one.untrue if each.agent == agent]
+    for review in week.reviews:
+        for agent in _agents(week, review):
+            findings = [finding for finding in week.of(review) if agent in finding.scores]
+            untrue = [each for each in review.untrue if each.agent == agent]
             places = [finding.place for finding in findings]
-            first, second = (_review_text(agent, one, findings, invented) for invented in _versions(untrue))
-            yield _recording(agent, f"{_task(one)} You are the {agent}.", places, first, second)
+            first, second = (_review_text(agent, review, findings, invented) for invented in _versions(untrue))
+            yield _recording(agent, f"{_task(review)} You are the {agent}.", places, first, second)
 
 
 def _question_recordings(week: Week) -> Iterator[Recording]:
-    for one in week.questions:
-        places = [place for _, place in one.steps]
-        first, second = (_answer_text(one, invented) for invented in _versions(one.untrue))
-        yield _recording(_EXPLORER, one.task, places, first, second)
+    for question in week.questions:
+        places = [place for _, place in question.steps]
+        first, second = (_answer_text(question, invented) for invented in _versions(question.untrue))
+        yield _recording(_EXPLORER, question.task, places, first, second)
 
 
 def _versions(untrue: Sequence[Untrue]) -> tuple[Sequence[Untrue], Sequence[Untrue]]:
     """Return what the first report invents, and what the corrected one still has of it."""
-    return untrue, [one for one in untrue if one.is_repeated]
+    return untrue, [claim for claim in untrue if claim.is_repeated]
 
 
 def _recording(agent: str, task: str, places: Sequence[str], first: str, second: str) -> Recording:
@@ -324,25 +326,28 @@ def _title(agent: str) -> str:
 
 def _review_text(agent: str, review: WeekReview, findings: Sequence[WeekFinding], untrue: Sequence[Untrue]) -> str:
     rows, details = [], []
-    given = [one.severities.get(agent, one.severity) for one in findings]
-    for number, (one, severity) in enumerate(zip(findings, given, strict=True), 1):
-        name = f"{'SEC' if one.category == 'security' else 'QA'}-{number:03}"
-        rows.append(f"| {name} | {one.title} | `{one.place}` | {severity} | {one.scores[agent]} | {one.category} |")
-        quoted = f"```python\n# {one.place}\n{one.quote}\n```\n"
-        details.append(f"**{name}: {one.title}**\n{quoted}**Risk**: {one.risk}\n**Fix**: {one.fix}\n")
+    severities = [finding.severities.get(agent, finding.severity) for finding in findings]
+    for number, (finding, severity) in enumerate(zip(findings, severities, strict=True), 1):
+        name = f"{'SEC' if finding.category == 'security' else 'QA'}-{number:03}"
+        rows.append(
+            f"| {name} | {finding.title} | `{finding.place}` | {severity}"
+            f" | {finding.scores[agent]} | {finding.category} |"
+        )
+        quoted = f"```python\n# {finding.place}\n{finding.quote}\n```\n"
+        details.append(f"**{name}: {finding.title}**\n{quoted}**Risk**: {finding.risk}\n**Fix**: {finding.fix}\n")
     for number, each in enumerate((each for each in untrue if each.row), 90):
-        given.append("important")
+        severities.append("important")
         rows.append(f"| QA-{number:03} | {each.row} | `{each.place}` | important | 88 | quality |")
     claims = "".join(f" {each.claim}" for each in untrue if each.claim)
-    found = f"and found {len(rows)} {'defect' if len(rows) == 1 else 'defects'}"
-    counts = "\n".join(f"- {name.capitalize()}: {given.count(name)}" for name in _SEVERITIES)
-    is_alone = len({one.place.partition(":")[0] for one in findings}) == 1
+    result = f"and found {len(rows)} {'defect' if len(rows) == 1 else 'defects'}"
+    counts = "\n".join(f"- {name.capitalize()}: {severities.count(name)}" for name in _SEVERITIES)
+    is_alone = len({finding.place.partition(":")[0] for finding in findings}) == 1
     opened = "All places are in one file, so this needs corroboration." if is_alone else "Each cited line was opened."
     return _result(
         agent,
-        f"Read {', '.join(review.scope)} {found}. {opened}{claims}",
+        f"Read {', '.join(review.scope)} {result}. {opened}{claims}",
         "\n".join([_ISSUES, *rows, "\n#### Issue Details", *details]),
-        [(one.title, one.place) for one in findings],
+        [(finding.title, finding.place) for finding in findings],
         f"### Severity Summary\n{counts}\n\n",
         "Fix the critical defects first",
     )
@@ -399,7 +404,7 @@ inferred_confidence: 80
 
 async def _decide(database: Database, week: Week, now: datetime) -> None:
     """Store what people decided about the findings of the week."""
-    by_title = {one.title: one for one in week.findings if one.decision is not None}
+    by_title = {finding.title: finding for finding in week.findings if finding.decision is not None}
     async with database.transaction() as connection:
         for number, item in enumerate(await database.rows("demo.items")):
             finding = by_title.get(item["title"])

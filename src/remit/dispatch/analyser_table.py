@@ -124,9 +124,20 @@ def from_shellcheck(items: Iterable[OutputPart], _: str) -> Iterator[Reading]:
     """Convert the format `json1` of shellcheck."""
     items = iter(items)
     yield _start("comments", items)
-    for one in (item.value for item in items if item.path == ("comments", "*")):
-        level = _LEVELS.get(one["level"], "note")
-        yield Reading([_result(f"SC{one['code']}", level, one["message"], one["file"], one["line"], one["endLine"])])
+    for row in (item.value for item in items if item.path == ("comments", "*")):
+        level = _LEVELS.get(row["level"], "note")
+        yield Reading(
+            [
+                _result(
+                    f"SC{row['code']}",
+                    level,
+                    row["message"],
+                    row["file"],
+                    row["line"],
+                    row["endLine"],
+                )
+            ]
+        )
 
 
 def _start(key: str, items: Iterator[OutputPart]) -> Reading:
@@ -145,14 +156,14 @@ def from_eslint(items: Iterable[OutputPart], root: str) -> Iterator[Reading]:
         path = relative_path(file["filePath"], root)
         results = [
             _result(
-                one.get("ruleId") or "parse-error",
-                "error" if one.get("severity") == 2 else "warning",
-                one["message"],
+                message.get("ruleId") or "parse-error",
+                "error" if message.get("severity") == 2 else "warning",
+                message["message"],
                 path,
-                one.get("line"),
-                one.get("endLine"),
+                message.get("line"),
+                message.get("endLine"),
             )
-            for one in file["messages"]
+            for message in file["messages"]
         ]
         yield Reading(results, read=(path,))
 
@@ -165,16 +176,16 @@ def from_rubocop(items: Iterable[OutputPart], root: str) -> Iterator[Reading]:
         path = relative_path(file["path"], root)
         results = [
             _result(
-                one["cop_name"],
-                _LEVELS.get(one["severity"], "note"),
-                one["message"],
+                offense["cop_name"],
+                _LEVELS.get(offense["severity"], "note"),
+                offense["message"],
                 path,
-                one["location"]["start_line"],
-                one["location"].get("last_line"),
+                offense["location"]["start_line"],
+                offense["location"].get("last_line"),
             )
-            for one in file["offenses"]
+            for offense in file["offenses"]
         ]
-        is_broken = any(one["cop_name"] == "Lint/Syntax" for one in file["offenses"])
+        is_broken = any(offense["cop_name"] == "Lint/Syntax" for offense in file["offenses"])
         yield Reading(results, read=() if is_broken else (path,))
 
 
@@ -182,12 +193,12 @@ def from_clippy(items: Iterable[OutputPart], root: str) -> Iterator[Reading]:
     """Convert the messages of cargo. Without the message on the end of the build, clippy has not run."""
     yield Reading()
     is_complete = False
-    for one in (item.value for item in items):
-        if one.get("reason") == "build-finished":
+    for output in (item.value for item in items):
+        if output.get("reason") == "build-finished":
             is_complete = True
             # A build that failed has surely read only the files that it names.
-            yield Reading(reads_only_stated=one.get("success") is False)
-        message: dict[str, Any] = one["message"] if one.get("reason") == "compiler-message" else {"spans": ()}
+            yield Reading(reads_only_stated=output.get("success") is False)
+        message: dict[str, Any] = output["message"] if output.get("reason") == "compiler-message" else {"spans": ()}
         span = next((each for each in message["spans"] if each["is_primary"]), None)
         if span is not None and message.get("level") in ("error", "warning"):
             rule = (message.get("code") or {}).get("code") or "rustc"
@@ -209,7 +220,7 @@ def from_phpstan(items: Iterable[OutputPart], root: str) -> Iterator[Reading]:
         if len(item.path) == 2 and item.path[0] == "files":
             path = relative_path(item.path[1], root)
             messages = item.value["messages"]
-            rows = ((one.get("identifier") or "phpstan", one["message"], one.get("line")) for one in messages)
+            rows = ((row.get("identifier") or "phpstan", row["message"], row.get("line")) for row in messages)
             yield Reading([_result(rule, "error", text, path, line) for rule, text, line in rows])
     if not has_files:
         raise OutputError("its output has no files")

@@ -89,16 +89,16 @@ def find_program(analyser: Analyser, root: Path, *, has_sandbox: bool = False) -
     A program of the checkout is used only if it is where its package manager installs it, and only in the sandbox.
     """
     if analyser.module:
-        found = find_spec(analyser.module) is not None
+        is_installed = find_spec(analyser.module) is not None
         # Isolated, so that a checkout cannot replace it with a module of the same name.
-        return (sys.executable, "-I", "-m", analyser.module) if found else ()
+        return (sys.executable, "-I", "-m", analyser.module) if is_installed else ()
     folders = [sysconfig.get_path("scripts"), *os.environ.get("PATH", os.defpath).split(os.pathsep)]
     inside = os.path.realpath(root)
-    own = os.path.realpath(sys.prefix)
+    prefix = os.path.realpath(sys.prefix)
     for folder in folders:
         real = os.path.realpath(folder)
         is_foreign = real == inside or real.startswith(f"{inside}/")
-        if not folder.startswith("/") or (is_foreign and not real.startswith(f"{own}/")):
+        if not folder.startswith("/") or (is_foreign and not real.startswith(f"{prefix}/")):
             continue
         if path := shutil.which(analyser.program or analyser.name, path=folder):
             return (path,)
@@ -125,33 +125,33 @@ class AnalyserCommand(NamedTuple):
 
 
 def analyser_commands(
-    found: Availability, root: Path, scope: Sequence[str], outputs: str = ""
+    available: Availability, root: Path, scope: Sequence[str], outputs: str = ""
 ) -> Iterator[AnalyserCommand]:
     """Yield command lines that together read all files. Each has its own folder in `outputs`."""
-    analyser = found.analyser
+    analyser = available.analyser
     isolated = [] if all(_has_ruff_settings(root, path) for path in scope) else ["--isolated"]
     packages = ["./..." if path in ("", ".") else f"./{path}/..." for path in scope]
     special: dict[str, Sequence[str]] = {"{isolated}": isolated, "{packages}": packages}
     by_name = "{files}" in analyser.options.split()
-    parts = _parts(found, root) if by_name else scope if "{path}" in analyser.options.split() else scope[:1]
+    parts = _parts(available, root) if by_name else scope if "{path}" in analyser.options.split() else scope[:1]
     for number, part in enumerate(parts):
         names = [_plain(path or ".") for path in ([part] if isinstance(part, str) else part)]
         special |= {"{files}": names, "{path}": names}
         large = analyser.for_large_files if by_name and _is_large(root / part[0]) else ""
         texts = (f"{large} {analyser.options}", analyser.listing)
         words, listing = (_filled(text, special, f"{outputs}/{number}") for text in texts)
-        files = tuple(part) if by_name else found.files
-        listed = [*found.program, *listing] if listing else None
-        yield AnalyserCommand([*found.program, *words], files, str(number), listed)
+        files = tuple(part) if by_name else available.files
+        listed = [*available.program, *listing] if listing else None
+        yield AnalyserCommand([*available.program, *words], files, str(number), listed)
 
 
-def _parts(found: Availability, root: Path) -> Iterator[list[str]]:
+def _parts(available: Availability, root: Path) -> Iterator[list[str]]:
     """Yield the files for each command line. Large files are separate if they need other options."""
-    if not found.analyser.for_large_files:
-        yield from _chunks(found.files)
+    if not available.analyser.for_large_files:
+        yield from _chunks(available.files)
         return
-    large = {path for path in found.files if _is_large(root / path)}
-    yield from _chunks([path for path in found.files if path not in large])
+    large = {path for path in available.files if _is_large(root / path)}
+    yield from _chunks([path for path in available.files if path not in large])
     yield from _chunks(sorted(large))
 
 
@@ -168,7 +168,7 @@ def _plain(path: str) -> str:
 
 
 def _filled(options: str, special: Mapping[str, Sequence[str]], output: str) -> list[str]:
-    return [one for word in options.split() for one in special.get(word, [word.replace("{output}", output)])]
+    return [filled for word in options.split() for filled in special.get(word, [word.replace("{output}", output)])]
 
 
 def _chunks(files: Sequence[str]) -> Iterator[list[str]]:

@@ -205,9 +205,9 @@ class Attempt:
         except TimeoutError:
             if row is None or not limit.expired():
                 raise
-            own = f"the limit of {self._job.max_seconds or 0:g} seconds is used up"
+            job_limit = f"the limit of {self._job.max_seconds or 0:g} seconds is used up"
             tree = "the time limit of its tree of jobs is used up"
-            return RunEnd("timeout", "", tree if row.get("is_tree") else own)
+            return RunEnd("timeout", "", tree if row.get("is_tree") else job_limit)
 
     @asynccontextmanager
     async def _flushing(self) -> AsyncIterator[None]:
@@ -244,8 +244,8 @@ class Attempt:
         results = [settings.data / "results" / f"plan-{plan}" for plan in await self._own_plans()]
         limits = ToolLimits(results=tuple(map(str, results)), hidden=(str(settings.data),))
         spill = settings.data / "spill" / f"job-{parts.job.id}"
-        own = [tool for tool in brief.tools if not tool.startswith("mcp__")]
-        toolbox = Toolbox(parts.root, own, spill=spill, limits=limits, is_redacting=settings.is_redacting)
+        tools = [tool for tool in brief.tools if not tool.startswith("mcp__")]
+        toolbox = Toolbox(parts.root, tools, spill=spill, limits=limits, is_redacting=settings.is_redacting)
         toolsets: list[AbstractToolset[None]] = [job_tools(toolbox, parts.calls)]
         if brief.mcp_servers:
             from remit.dispatch.mcp import LongOutputs, mcp_toolsets
@@ -278,11 +278,11 @@ class Attempt:
             items = await asyncio.to_thread(_review_items, judgement, self._job, brief, root)
             await review_queue.add_items(self._database, items)
         # Checked as it was sent, stored without secrets.
-        found = msgspec.to_builtins({"verdict": judgement.decision, "violations": judgement.violations, **details})
+        stored = msgspec.to_builtins({"verdict": judgement.decision, "violations": judgement.violations, **details})
         document = ended.text
         if self._settings.is_redacting:
-            document, found = await asyncio.to_thread(redact_all, (document, found))
-        await self._transcript.save_result(submission, document, judgement.decision, msgspec.json.encode(found))
+            document, stored = await asyncio.to_thread(redact_all, (document, stored))
+        await self._transcript.save_result(submission, document, judgement.decision, msgspec.json.encode(stored))
         failpoint("result-saved")
         await self._events.emit(
             "checked",

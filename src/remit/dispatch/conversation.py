@@ -355,9 +355,9 @@ def read_messages(stored: Sequence[Any], system: tuple[str, ...], task: str) -> 
     if not messages or not isinstance(messages[0], ModelRequest):
         return messages
     parts = list(messages[0].parts)
-    for at, part in enumerate(parts):
+    for index, part in enumerate(parts):
         if isinstance(part, UserPromptPart):
-            parts[at] = replace(part, content=task)
+            parts[index] = replace(part, content=task)
             break
     prompts = [SystemPromptPart(text) for text in system]
     return [replace(messages[0], parts=[*prompts, *parts]), *messages[1:]]
@@ -366,8 +366,8 @@ def read_messages(stored: Sequence[Any], system: tuple[str, ...], task: str) -> 
 def incomplete_calls(messages: Sequence[ModelMessage]) -> frozenset[str]:
     """Return the ids of the last response's tool calls whose arguments are incomplete, because it was stored."""
     last = next((message for message in reversed(messages) if isinstance(message, ModelResponse)), None)
-    found = (last.metadata or {}).get(_INCOMPLETE) if last is not None else None
-    return frozenset(map(str, found)) if isinstance(found, list) else frozenset()
+    call_ids = (last.metadata or {}).get(_INCOMPLETE) if last is not None else None
+    return frozenset(map(str, call_ids)) if isinstance(call_ids, list) else frozenset()
 
 
 def repair_surrogates(response: ModelResponse) -> None:
@@ -375,7 +375,7 @@ def repair_surrogates(response: ModelResponse) -> None:
     for part in response.parts:
         _repair_fields(part)
         if isinstance(arguments := getattr(part, "args", None), str):
-            part.args = _ESCAPES.sub(lambda found: "\\ufffd" if found["half"] else found[0], arguments)  # type: ignore[union-attr]
+            part.args = _ESCAPES.sub(lambda match: "\\ufffd" if match["half"] else match[0], arguments)  # type: ignore[union-attr]
     _repair_fields(response, "parts")
 
 

@@ -98,7 +98,7 @@ def _safe_end(text: str) -> int:
 
 def join_surrogates(text: str) -> str:
     """Combine adjacent surrogate halves into the characters they stand for."""
-    return _PAIR.sub(lambda found: found[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+    return _PAIR.sub(lambda match: match[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
 
 
 def ends_in_surrogate(text: str) -> bool:

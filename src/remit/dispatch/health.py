@@ -67,13 +67,13 @@ def _has_key(provider: str) -> bool:
 def _models(configured: Configuration) -> HealthFact:
     name = full_name(configured["model"], configured["models"])
     names = {name, *(full_name(short, configured["models"]) for short in (*TABLE, *configured["models"]))}
-    providers = sorted({provider_of(one) for one in names})
-    found = [provider for provider in providers if _has_key(provider)]
-    missing = [provider for provider in providers if provider not in found and provider in KEYS]
-    own = provider_of(name)
-    wanted = f"; set {KEYS[own][0]}" if own in missing else ""
-    level: Level = "odd" if own in missing else "good"
-    return HealthFact("model", level, f"{name}; keys present for {', '.join(found) or 'no provider'}{wanted}")
+    providers = sorted({provider_of(model) for model in names})
+    present = [provider for provider in providers if _has_key(provider)]
+    missing = [provider for provider in providers if provider not in present and provider in KEYS]
+    provider_used = provider_of(name)
+    wanted = f"; set {KEYS[provider_used][0]}" if provider_used in missing else ""
+    level: Level = "odd" if provider_used in missing else "good"
+    return HealthFact("model", level, f"{name}; keys present for {', '.join(present) or 'no provider'}{wanted}")
 
 
 def _migrations(missing: list[str]) -> HealthFact:

@@ -150,15 +150,15 @@ class ServerTools(AbstractToolset[None]):
             raise self._unusable(timeout) from error
         except Exception as error:
             raise self._unusable(error) from error
-        found: dict[str, ToolsetTool[None]] = {}
+        tools: dict[str, ToolsetTool[None]] = {}
         for name, tool in listed.items():
             long_name = f"mcp__{self._server}__{name}"
             if not _TOOL_NAME.fullmatch(long_name):
                 self._warn_skipped(name)
             elif self._allowed.granted(KnownTool(long_name)):
                 definition = replace(tool.tool_def, name=long_name, sequential=True)
-                found[long_name] = replace(tool, toolset=self, tool_def=definition)
-        return found
+                tools[long_name] = replace(tool, toolset=self, tool_def=definition)
+        return tools
 
     def _warn_skipped(self, name: str) -> None:
         """Log once that a tool is skipped."""
@@ -175,13 +175,13 @@ class ServerTools(AbstractToolset[None]):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[None], tool: ToolsetTool[None]
     ) -> str:
         """Answer a call. It is not repeated after a crash, because its effects are unknown."""
-        own = name.removeprefix(f"mcp__{self._server}__")
+        short_name = name.removeprefix(f"mcp__{self._server}__")
         spec = ToolSpec(name=name, description="", schema={}, is_read_only=False, is_repeatable=False)
 
         async def run(arguments: dict[str, Any], key: str) -> ToolOutput:
             failed = True
             try:
-                answer = await self._wrapped.direct_call_tool(own, arguments)
+                answer = await self._wrapped.direct_call_tool(short_name, arguments)
                 text = answer if isinstance(answer, str) else to_json(answer, fallback=str).decode()
                 failed = False
             except (exceptions.ModelRetry, exceptions.ToolFailed) as error:
@@ -207,7 +207,7 @@ class ServerTools(AbstractToolset[None]):
 
 def sanitize_line(text: str) -> str:
     """Return one line of untrusted text without secrets and control characters."""
-    return "".join(one if one.isprintable() else "\ufffd" for one in redact(text))
+    return "".join(character if character.isprintable() else "\ufffd" for character in redact(text))
 
 
 class StderrLogger:

@@ -97,12 +97,12 @@ class ModelClient:
         Return which of the calls that start with the response are new.
         """
         actual = transcript.ActualUsage(used.input, used.output, used.cost, used.is_priced)
-        own = (self._database, self._job, self._attempt, reserved, actual)
+        request = (self._database, self._job, self._attempt, reserved, actual)
         answered, self._answered = self._answered, ""
         if response is None:
-            await transcript.settle_broken(*own, answered=answered)
+            await transcript.settle_broken(*request, answered=answered)
             return frozenset()
-        return await transcript.settle(*own, response, answered=answered)
+        return await transcript.settle(*request, response, answered=answered)
 
     async def ask(self, request: Callable[[], Awaitable[T]]) -> T:
         """Send a request after its reservation, as soon as the provider is available.

@@ -167,10 +167,10 @@ def send_verdicts(exporters: Exporters, verdicts: Iterable[Verdict], agent: str)
 def span_context(kind: str, number: int, created: datetime, trace: str) -> SpanContext:
     """Return the ids of a row's span: the same on every worker, and different for rows of other databases."""
 
-    own = hashlib.sha256(f"remit {kind} {number} {created.timestamp()}".encode()).digest()
+    digest = hashlib.sha256(f"remit {kind} {number} {created.timestamp()}".encode()).digest()
     trace_id = hashlib.sha256(f"remit trace {trace}".encode()).digest()[:16]
     return SpanContext(
-        int.from_bytes(trace_id), int.from_bytes(own[:8]), is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED)
+        int.from_bytes(trace_id), int.from_bytes(digest[:8]), is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED)
     )
 
 
@@ -277,7 +277,7 @@ class Telemetry:
         self._send(spans)
         for result in results:
             self._exporters.send_evaluation(context, _nanoseconds(result["created"]), evaluation(result))
-        self._exporters.count_job(row, names, [one["verdict"] for one in results])
+        self._exporters.count_job(row, names, [result["verdict"] for result in results])
 
     @staticmethod
     def _parent(row: Mapping[str, Any]) -> SpanContext | None:
@@ -303,7 +303,7 @@ class Telemetry:
                 **names,
                 "gen_ai.response.model": message.get("model_name"),
                 "gen_ai.response.id": message.get("provider_response_id"),
-                "gen_ai.response.finish_reasons": [str(one)] if (one := message.get("finish_reason")) else None,
+                "gen_ai.response.finish_reasons": [str(reason)] if (reason := message.get("finish_reason")) else None,
                 "gen_ai.usage.input_tokens": usage.get("input_tokens"),
                 "gen_ai.usage.output_tokens": usage.get("output_tokens"),
             }
@@ -331,8 +331,8 @@ class Telemetry:
     @staticmethod
     def _below(parent: SpanContext, name: str) -> SpanContext:
 
-        own = hashlib.sha256(f"{parent.trace_id} {parent.span_id} {name}".encode()).digest()
-        return SpanContext(parent.trace_id, int.from_bytes(own[:8]), is_remote=False, trace_flags=parent.trace_flags)
+        digest = hashlib.sha256(f"{parent.trace_id} {parent.span_id} {name}".encode()).digest()
+        return SpanContext(parent.trace_id, int.from_bytes(digest[:8]), is_remote=False, trace_flags=parent.trace_flags)
 
     def _span(
         self,
@@ -364,7 +364,7 @@ class Telemetry:
 def evaluation(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes of a verdict's event: the rules that were violated, but no text of the agent."""
     report = result["report"] or {}
-    rules = list(dict.fromkeys(str(one.get("rule")) for one in report.get("violations", [])))
+    rules = list(dict.fromkeys(str(violation.get("rule")) for violation in report.get("violations", [])))
     attributes: dict[str, Any] = {
         "gen_ai.evaluation.name": "remit",
         "gen_ai.evaluation.score.label": result["verdict"],

@@ -154,9 +154,9 @@ async def _analyse(analyser: Analyser, job: Job, root: Path, settings: Settings)
     """Run an analyser over its files, in the sandbox if there is one, and return its output as one SARIF file."""
     scope = job.request.get("scope") or ["."]
     is_sandboxed = not await asyncio.to_thread(sandbox_problem)
-    found = await asyncio.to_thread(find_analyser, analyser, root, scope, has_sandbox=is_sandboxed)
-    if found.why_not:
-        raise RunStopped("error", f"{analyser.name} cannot run: {found.why_not}")
+    available = await asyncio.to_thread(find_analyser, analyser, root, scope, has_sandbox=is_sandboxed)
+    if available.why_not:
+        raise RunStopped("error", f"{analyser.name} cannot run: {available.why_not}")
     with tempfile.TemporaryDirectory(prefix="remit-") as scratch, contextlib.ExitStack() as opened:
         prefix: list[str] = []
         environment = _environment(without_keys=True)
@@ -168,7 +168,7 @@ async def _analyse(analyser: Analyser, job: Job, root: Path, settings: Settings)
         outputs: list[AnalyserOutput] = []
         errors = b""
         code = 0
-        for command in analyser_commands(found, root, scope, INSIDE if is_sandboxed else scratch):
+        for command in analyser_commands(available, root, scope, INSIDE if is_sandboxed else scratch):
             ended, output = await run.start(command)
             errors += ended.errors
             code = ended.code
@@ -178,7 +178,7 @@ async def _analyse(analyser: Analyser, job: Job, root: Path, settings: Settings)
         try:
             combined = await asyncio.to_thread(combined_sarif, analyser, outputs, root)
         except OutputError as error:
-            begin = b"\n".join(_beginning(one.file) for one in outputs[:5])
+            begin = b"\n".join(_beginning(output.file) for output in outputs[:5])
             return ProgramOutput(code, begin, errors, problem=str(error))
     return ProgramOutput(0, combined.sarif, errors, combined.unread, combined.left_out)
 
@@ -251,7 +251,7 @@ def _command(line: str, brief: Brief, job: Job, root: Path) -> list[str]:
     scope = [f"./{path}" if path.startswith("-") else path for path in job.request.get("scope") or ["."]]
     # A command line without `--` must not take a task that begins with a dash for an option.
     special = {"{prompt}": [f" {prompt}" if prompt.startswith("-") else prompt], "{scope}": scope}
-    return [one for word in words for one in special.get(word, [word])]
+    return [replacement for word in words for replacement in special.get(word, [word])]
 
 
 def _stdin(brief: Brief, job: Job) -> bytes:

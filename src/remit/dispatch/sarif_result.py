@@ -295,7 +295,7 @@ def _build_review(reports: list[Report], unread: int, checkout: Workspace, left_
     """Return the findings of all runs, with entries for the first of them, within the limits."""
     findings = sorted(
         (row for report in reports for row in report.rows if not row.reason),
-        key=lambda one: (-SCALE.index(sarif_severity(one)), one.category != "security", -one.opinion.confidence),
+        key=lambda row: (-SCALE.index(sarif_severity(row)), row.category != "security", -row.opinion.confidence),
     )
     entries: list[SarifEntry] = []
     room = _MAX_ROW_CHARACTERS
@@ -367,7 +367,7 @@ def _entry(finding: ReportedFinding, number: int, checkout: Workspace) -> SarifE
 def plain_text(text: str, checkout: Workspace, limit: int = 160) -> str:
     """Return untrusted text as one line of Markdown without a reference, link, tag, code span, escape or statement."""
     line = " ".join(text[: 8 * limit].split())
-    line = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in line)
+    line = "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in line)
     line = (line if len(line) <= limit else line[: limit - 1].rstrip() + "…").replace("`", "'")
     line = _without_references(_OPENING.sub(r"\\\g<0>", _BACKSLASH.sub(r"\\\\", line)), checkout).strip()
     return _as_quotation(line) if read_statements(line) else line
@@ -380,13 +380,13 @@ def _as_quotation(line: str) -> str:
 
 def _without_references(line: str, checkout: Workspace) -> str:
     for _ in range(20):
-        found = {written.start: written for written in references_in(line, checkout.exists)}
-        if not found:
+        references = {written.start: written for written in references_in(line, checkout.exists)}
+        if not references:
             return line
-        for start in sorted(found, reverse=True):
-            one = found[start]
-            last = f" to {one.end_line}" if one.end_line else ""
-            line = f"{line[:start]}{one.path} at {one.line}{last}{line[one.end :]}"
+        for start in sorted(references, reverse=True):
+            reference = references[start]
+            last = f" to {reference.end_line}" if reference.end_line else ""
+            line = f"{line[:start]}{reference.path} at {reference.line}{last}{line[reference.end :]}"
     return _DIGIT.sub("#", line)  # a line that defeats the loop: without digits there is no reference
 
 
@@ -402,7 +402,7 @@ def _location(finding: ReportedFinding, checkout: Workspace) -> str:
         return ""
     location = path + (f":{line}" if line is not None else "") + (f"-{last}" if last is not None else "")
     read = references_in(f"`{location}`", checkout.exists, bare=True)
-    same = [(found.path, found.line, found.end_line) for found in read] == [(path, line, last)]
+    same = [(reference.path, reference.line, reference.end_line) for reference in read] == [(path, line, last)]
     return f"`{location}`" if same and "|" not in location and location.isprintable() else ""
 
 

@@ -157,8 +157,8 @@ def check_limits(job: JobRequest, queueing: Queueing) -> None:
     tree = {name: getattr(queueing, f"tree_max_{name}") for name in ("tokens", "cost", "turns", "seconds")}
     if queueing.parent is not None and any(limit is not None for limit in tree.values()):
         raise UsageError("only the first job of a tree can have tree limits; a job with a parent cannot")
-    own = {f"max_{name}": limit for name, limit in msgspec.structs.asdict(job.limits or Limits()).items()}
-    for name, limit in (*own.items(), *((f"tree_max_{name}", limit) for name, limit in tree.items())):
+    job_limits = {f"max_{name}": limit for name, limit in msgspec.structs.asdict(job.limits or Limits()).items()}
+    for name, limit in (*job_limits.items(), *((f"tree_max_{name}", limit) for name, limit in tree.items())):
         if limit is not None and not 0 < limit < MAX_AMOUNT:
             raise UsageError(f"{name} must be greater than 0 and less than {MAX_AMOUNT:,.0f}, not {limit}")
 
@@ -343,8 +343,8 @@ async def _insert_child(database: Database, number: int, columns: dict[str, Any]
 
 async def tree_cost(database: Database, job: int) -> float | None:
     """Return the cost limit of the tree that a job belongs to, or None."""
-    found = await database.row("jobs.tree_cost", job=job)
-    return float(found["cost"]) if found is not None and found["cost"] is not None else None
+    limit = await database.row("jobs.tree_cost", job=job)
+    return float(limit["cost"]) if limit is not None and limit["cost"] is not None else None
 
 
 def deferred_resolution(request: dict[str, Any]) -> DeferredResolution | None:
@@ -413,17 +413,17 @@ def _columns(wanted: Submission) -> dict[str, Any]:
 
 async def _lock_parent(connection: Connection, parent: int) -> DictRow:
     """Lock the parent and return its row. Raises UsageError if it cannot have another child."""
-    found = await rows(connection, "jobs.parent", parent=parent)
-    if not found:
+    parents = await rows(connection, "jobs.parent", parent=parent)
+    if not parents:
         raise UsageError(f"the parent job {parent} does not exist")
-    if found[0]["depth"] + 1 > MAX_DEPTH:
-        raise UsageError(f"the parent job {parent} has depth {found[0]['depth']}; the maximum depth is {MAX_DEPTH}")
+    if parents[0]["depth"] + 1 > MAX_DEPTH:
+        raise UsageError(f"the parent job {parent} has depth {parents[0]['depth']}; the maximum depth is {MAX_DEPTH}")
     if (await rows(connection, "jobs.parent_state", parent=parent))[0]["is_cancelled"]:
         raise UsageError(f"the parent job {parent} is cancelled and cannot have more children")
     children = (await rows(connection, "jobs.children", parent=parent))[0]["children"]
     if children >= MAX_CHILDREN:
         raise UsageError(f"the parent job {parent} has {children} children; the maximum is {MAX_CHILDREN}")
-    return found[0]
+    return parents[0]
 
 
 async def correct(database: Database, job: int, queue: str | None = None) -> bool:
@@ -437,13 +437,13 @@ async def retry(database: Database, job: int) -> str:
 
     Return what it will do, as an addition to a sentence. Raises UsageError if there is nothing to continue.
     """
-    found = await jobs.get(database, job)
-    if found.outcome != "completed" or found.verdict == "accept":
+    stored = await jobs.get(database, job)
+    if stored.outcome != "completed" or stored.verdict == "accept":
         await jobs.retry(database, job)
         return ""
     submissions = len(await database.rows("transcript.results", job=job))
-    if found.verdict != "revise" or not can_correct(submissions):
-        why = f"its result is final ({found.verdict})" if found.verdict else "it is completed"
+    if stored.verdict != "revise" or not can_correct(submissions):
+        why = f"its result is final ({stored.verdict})" if stored.verdict else "it is completed"
         raise UsageError(f"job {job} cannot be retried: {why}")
     if not await correct(database, job):
         raise UsageError(f"job {job} was already asked for the correction")

@@ -127,10 +127,10 @@ def send(notice: Notice, settings: NoticeSettings) -> str | None:
         connection.close()
 
 
-def signature(body: bytes, secret: str, at: int) -> str:
+def signature(body: bytes, secret: str, time: int) -> str:
     """Return `t=SECONDS,v1=HEX`: an HMAC-SHA256 of the time, a dot and the body."""
-    digest = hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
-    return f"t={at},v1={digest}"
+    digest = hmac.new(secret.encode(), f"{time}.".encode() + body, hashlib.sha256).hexdigest()
+    return f"t={time},v1={digest}"
 
 
 def payload(notice: Notice, link: str) -> dict[str, Any]:

@@ -238,12 +238,12 @@ class Worker:
         failpoint("ticket-taken")
         self._active[job] += 1
         try:
-            found = await self._claim(job, context.job.id)
-            if found is not None:
+            claimed = await self._claim(job, context.job.id)
+            if claimed is not None:
                 try:
-                    await self._run(found, context)
+                    await self._run(claimed, context)
                 finally:
-                    await self._wake_next(found.queue)
+                    await self._wake_next(claimed.queue)
                     if self._telemetry is not None:
                         await self._telemetry.job_ended(self._database, job)
         except (EnvironmentBroken, *CONNECTION_ERRORS) as error:
@@ -280,11 +280,11 @@ class Worker:
             await fail_job(self._database, job, self._settings, error)
 
     async def _claim(self, job: int, ticket: int | None) -> Job | None:
-        found = await jobs.claim(self._database, job, self.id, ticket, self._settings.queue_limits)
-        if found == "busy":
+        claimed = await jobs.claim(self._database, job, self.id, ticket, self._settings.queue_limits)
+        if claimed == "busy":
             await jobs.wake_later(self._database, job, _BUSY_SECONDS)
             return None
-        return found
+        return claimed
 
     async def _watch(self, heartbeat: HeartbeatThread) -> None:
         """Take over the jobs of dead workers and end jobs that hang, again and again."""

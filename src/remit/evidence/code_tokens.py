@@ -195,9 +195,7 @@ class QuoteTokens:
                 del tokens.words[-1], tokens.lines[-1]  # the bracket that follows it is not part of the excerpt
             if number:
                 self.gaps.add(len(self.words))
-            self.starts.update(
-                len(self.words) + position for position in range(len(tokens)) if tokens.starts_line(position)
-            )
+            self.starts.update(len(self.words) + index for index in range(len(tokens)) if tokens.starts_line(index))
             self.words += tokens.words
             self.comments += [comment for _, comment in tokens.comments]
         self.has_dots = ELLIPSIS in self.words

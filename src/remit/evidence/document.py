@@ -327,9 +327,9 @@ def _is_file_column(column: str) -> bool:
     return is_known or "file:line" in column.lower()
 
 
-def _has_only_numbers(table: Table, column: int) -> bool:
+def _has_only_numbers(table: Table, index: int) -> bool:
     return all(
-        len(row.cells) <= column or not row.cells[column] or _NUMBERS.match(row.cells[column]) for row in table.rows
+        len(row.cells) <= index or not row.cells[index] or _NUMBERS.match(row.cells[index]) for row in table.rows
     )
 
 

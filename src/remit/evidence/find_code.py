@@ -407,18 +407,16 @@ class OtherFiles:
         The document itself is not a source of its quotes, and prose is not a source of code.
         """
         wanted = [_Wanted(path, code) for path, code in quotes[:MAX_LOST]]
-        if any(wanted_quote.readings for wanted_quote in wanted):
+        if any(quote.readings for quote in wanted):
             for file in self._other_files():
                 if document and document in file.text:
                     continue
                 is_prose = file.path.lower().endswith(_PROSE)
-                for wanted_quote in wanted:
-                    is_source = file.path != wanted_quote.path and (
-                        not is_prose or wanted_quote.path.lower().endswith(_PROSE)
-                    )
-                    if is_source and len(wanted_quote.locations) < 2 and (location := self._locate(file, wanted_quote)):
-                        wanted_quote.locations.append(location)
-        locations = [wanted_quote.locations[0] if len(wanted_quote.locations) == 1 else None for wanted_quote in wanted]
+                for quote in wanted:
+                    is_source = file.path != quote.path and (not is_prose or quote.path.lower().endswith(_PROSE))
+                    if is_source and len(quote.locations) < 2 and (location := self._locate(file, quote)):
+                        quote.locations.append(location)
+        locations = [quote.locations[0] if len(quote.locations) == 1 else None for quote in wanted]
         return locations + [None] * (len(quotes) - len(locations))
 
     def _other_files(self) -> Iterator[SourceFile]:

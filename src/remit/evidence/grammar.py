@@ -369,10 +369,8 @@ def _link_references(
     if target.line is not None:
         others += [replace(label, start=start, end=end) for label in same if label.line not in (None, target.line)]
         last = next((label.end_line for label in same if label.line == target.line), None)
-        target_reference = WrittenReference(
-            start, end, target.text, path, target.line, target.end_line or last, is_link=True
-        )
-        return start, end, [target_reference, *others]
+        cited = WrittenReference(start, end, target.text, path, target.line, target.end_line or last, is_link=True)
+        return start, end, [cited, *others]
     lined = [label for label in same if label.line is not None]
     if lined:
         own_lines = [
@@ -421,19 +419,17 @@ def _braces(
     text: str, exists: Exists, *, bare: bool, is_sentence: bool
 ) -> Iterator[tuple[int, int, list[WrittenReference]]]:
     """Yield the files of brace expressions: `src/{a,b}.py` is two files."""
-    for expression in _BRACES.finditer(text):
-        names = [name.strip() for name in expression[2].split(",")]
-        paths = [
-            expression[1] + name + expression[3] for name in names if name.strip(".")
-        ]  # `{a,b,...}` leaves names out
+    for braces in _BRACES.finditer(text):
+        names = [name.strip() for name in braces[2].split(",")]
+        paths = [braces[1] + name + braces[3] for name in names if name.strip(".")]  # `{a,b,...}` leaves names out
         if not all(len(path) <= MAX_PATH and (looks_like_file(path) or exists(path)) for path in paths):
             continue
-        mention = lines_after(text, expression.end(), in_column=bare and not is_sentence) or lines_before(
-            text, *expression.span()
+        mention = lines_after(text, braces.end(), in_column=bare and not is_sentence) or lines_before(
+            text, *braces.span()
         )
         if mention is None and not bare:
             continue
-        start, end = expression.start(), max(expression.end(), mention.end) if mention else expression.end()
+        start, end = braces.start(), max(braces.end(), mention.end) if mention else braces.end()
         ranges: tuple[tuple[int | None, int | None], ...] = mention.ranges if mention else ((None, None),)
         words = text[start:end]
         yield (

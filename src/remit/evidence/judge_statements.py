@@ -390,9 +390,7 @@ class StatementJudge:
             return self._filtered(
                 statement.check, "indirect", of_check, lambda ran: ran.run is None or ran.run.is_indirect
             )
-        same = [
-            Ran(command_call, None, 0) for command_call in self._commands if _has_words(command_call.command, command)
-        ]
+        same = [Ran(call, None, 0) for call in self._commands if _has_words(call.command, command)]
         return _history(statement.check, same)
 
     def _filtered(self, check: Check, name: str, runs: list[Ran], is_meant: Callable[[Ran], bool]) -> RunHistory:

@@ -125,25 +125,23 @@ def fence_claims(fence: Segment, around: Surroundings, file_above: str = "") -> 
     is_proposed = is_title(label, words("proposed"))
     lines = _existing_part(fence.text.split("\n"), is_strict=around.is_strict)
     for part in _parts(fence, lines, first, file_above, around.workspace):
-        own_places = [_place(written, part, fence, around.workspace) for written in part.locations]
-        if is_placeholder(own_places[-1].path) if own_places else False:
+        places = [_place(written, part, fence, around.workspace) for written in part.locations]
+        if is_placeholder(places[-1].path) if places else False:
             continue
-        if own_places and own_places[-1].line is None:
+        if places and places[-1].line is None:
             # A reference with a line to the same file directly above is more precise than a path without a line.
-            lined = [
-                place for place in around.places.get(above, ()) if place.path == own_places[-1].path and place.line
-            ]
+            lined = [place for place in around.places.get(above, ()) if place.path == places[-1].path and place.line]
             note: Note = "above" if lined else part.note
-            candidates = lined[:1] or own_places
+            candidates = lined[:1] or places
         else:
-            note, candidates = (part.note, own_places) if own_places else _outside(fence, above, around)
+            note, candidates = (part.note, places) if places else _outside(fence, above, around)
         has_line = any(place.line is not None for place in candidates)
-        has_own_line = any(place.line is not None for place in own_places)
+        has_own_line = any(place.line is not None for place in places)
         if is_proposed and not (has_own_line and around.is_strict):
             continue
         if candidates and not has_line and _is_new_file(candidates[-1], around.workspace):
             continue  # it shows what to create
-        yield from (place for place in own_places if place.line is not None or has_line or not is_proposed)
+        yield from (place for place in places if place.line is not None or has_line or not is_proposed)
         code = "\n".join(part.lines)
         if candidates and quote_readings(code):
             yield _quote(code, part, fence, candidates, note)

@@ -100,7 +100,7 @@ def calibrate(points: Iterable[tuple[float, bool]], *, seed: int = 0, resamples:
         curve=curve,
         brier=brier_score(cells) if curve else None,
         bands=tuple(_score_bands(cells)),
-        recalibration=tuple((one.score, one.rate) for one in curve)
+        recalibration=tuple((point.score, point.rate) for point in curve)
         if curve and decisions >= MIN_RECALIBRATION
         else None,
     )
@@ -109,7 +109,7 @@ def calibrate(points: Iterable[tuple[float, bool]], *, seed: int = 0, resamples:
 def recalibrated(calibration: Calibration, score: float) -> float | None:
     """Return what a score from 0 to 1 should have been; None with too few decisions."""
     known = calibration.recalibration
-    return _interpolated([one[0] for one in known], [one[1] for one in known], score) if known else None
+    return _interpolated([point[0] for point in known], [point[1] for point in known], score) if known else None
 
 
 def _note(decisions: int) -> str:
@@ -233,13 +233,13 @@ def _poisson(mean: float, chance: random.Random) -> int:
 
 def _interpolated(scores: Sequence[float], rates: Sequence[float], score: float) -> float:
     """Return the curve at a score: linear between the cells, constant outside of them."""
-    at = bisect_right(scores, score)
-    if at == 0:
+    right_index = bisect_right(scores, score)
+    if right_index == 0:
         return rates[0]
-    if at == len(scores):
+    if right_index == len(scores):
         return rates[-1]
-    left, right = scores[at - 1], scores[at]
-    return rates[at - 1] + (rates[at] - rates[at - 1]) * (score - left) / (right - left)
+    left, right = scores[right_index - 1], scores[right_index]
+    return rates[right_index - 1] + (rates[right_index] - rates[right_index - 1]) * (score - left) / (right - left)
 
 
 def _quantile(values: Sequence[float], share: float) -> float:
@@ -251,7 +251,7 @@ def _quantile(values: Sequence[float], share: float) -> float:
 def _score_bands(cells: Sequence[Cell]) -> Iterable[ScoreBand]:
     highest = math.inf
     for edge, name in BANDS:
-        own = [cell for cell in cells if edge <= cell.score * 100 < highest or (edge == 0 and cell.score == 0)]
-        decisions, confirmed = int(sum(c.decisions for c in own)), int(sum(c.confirmed for c in own))
+        band = [cell for cell in cells if edge <= cell.score * 100 < highest or (edge == 0 and cell.score == 0)]
+        decisions, confirmed = int(sum(c.decisions for c in band)), int(sum(c.confirmed for c in band))
         yield ScoreBand(name, edge, decisions, confirmed, wilson_interval(confirmed, decisions))
         highest = edge

@@ -42,10 +42,10 @@ def remove_dismissal(root: Path, name: str) -> Dismissal | None:
     """Remove the entry with an id from the file of a checkout, and return it; None without such an entry."""
     with _locked(root):
         entries = stored_dismissals(root)
-        found = next((entry for entry in entries if entry.id == name), None)
-        if found is not None:
-            _store(root, [entry for entry in entries if entry is not found])
-    return found
+        removed = next((entry for entry in entries if entry.id == name), None)
+        if removed is not None:
+            _store(root, [entry for entry in entries if entry is not removed])
+    return removed
 
 
 @contextmanager

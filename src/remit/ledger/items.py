@@ -90,10 +90,10 @@ def items_of(merge: Merge, origin: ItemOrigin, versions: Mapping[str, AgentVersi
         disputes[conflict.finding].append(conflict)
     items = []
     for finding in merge.findings:
-        own = disputes.pop(name_of(finding), []) if "disputed" in finding.flags else []
-        items.append(_finding_item(finding, own, origin, versions))
+        conflicts = disputes.pop(name_of(finding), []) if "disputed" in finding.flags else []
+        items.append(_finding_item(finding, conflicts, origin, versions))
     dropped = {name_of(finding) for finding in merge.dropped}
-    items += [_conflict_item(own, origin) for name, own in disputes.items() if name not in dropped]
+    items += [_conflict_item(conflicts, origin) for name, conflicts in disputes.items() if name not in dropped]
     return [*items, *_result_items(merge, origin)]
 
 

@@ -45,22 +45,24 @@ def learn(opinions: Iterable[DecidedOpinion]) -> LearnedNote:
     ordered = sorted(opinions, key=lambda opinion: (opinion.item, opinion.agent))
     decided: Counter[tuple[str, str]] = Counter()
     confirmed: Counter[tuple[str, str]] = Counter()
-    for one in ordered:
-        for category in {"", one.category}:
-            decided[one.agent, category] += 1
-            confirmed[one.agent, category] += one.is_confirmed
-    team = _mean(sum(one.is_confirmed for one in ordered), len(ordered))
+    for opinion in ordered:
+        for category in {"", opinion.category}:
+            decided[opinion.agent, category] += 1
+            confirmed[opinion.agent, category] += opinion.is_confirmed
+    team = _mean(sum(opinion.is_confirmed for opinion in ordered), len(ordered))
     weights = []
     for agent, category in sorted(decided):
-        own, right = decided[agent, category], confirmed[agent, category]
+        decisions, right = decided[agent, category], confirmed[agent, category]
         # The agent's other decisions state what to expect of it in a category. No decision counts twice.
-        others = decided[agent, ""] - own if category else 0
+        others = decided[agent, ""] - decisions if category else 0
         expected = shrunk_share(confirmed[agent, ""] - right, others, team) if others else team
-        weight = round(shrunk_share(right, own, expected), 4)
-        weights.append(LearnedWeight(agent=agent, category=category, weight=weight, decisions=own, confirmed=right))
+        weight = round(shrunk_share(right, decisions, expected), 4)
+        weights.append(
+            LearnedWeight(agent=agent, category=category, weight=weight, decisions=decisions, confirmed=right)
+        )
     return LearnedNote(
-        decisions=len({one.item for one in ordered}),
-        until=max((one.at.isoformat() for one in ordered if one.at), default=""),
+        decisions=len({opinion.item for opinion in ordered}),
+        until=max((opinion.at.isoformat() for opinion in ordered if opinion.at), default=""),
         digest=_digest(ordered),
         team=round(team, 4),
         weights=tuple(weights),
@@ -78,12 +80,12 @@ def decision_points(
     """
     scores: dict[int, list[float]] = defaultdict(list)
     outcomes: dict[int, bool] = {}
-    for one in opinions:
-        score = one.confidence if is_checked else one.claimed
-        if score is not None and agent in (None, one.agent):
-            scores[one.item].append(score / 100)
-            outcomes[one.item] = one.is_confirmed
-    return [(sum(own) / len(own), outcomes[item]) for item, own in scores.items()]
+    for opinion in opinions:
+        score = opinion.confidence if is_checked else opinion.claimed
+        if score is not None and agent in (None, opinion.agent):
+            scores[opinion.item].append(score / 100)
+            outcomes[opinion.item] = opinion.is_confirmed
+    return [(sum(item_scores) / len(item_scores), outcomes[item]) for item, item_scores in scores.items()]
 
 
 def shrunk_share(successes: float, trials: float, mean: float) -> float:
@@ -101,7 +103,7 @@ def _agreement(ordered: Sequence[DecidedOpinion]) -> Iterable[AgreementWorth]:
 
     Without decisions, two agents add as much as the default policy does, and one more agent adds nothing.
     """
-    items = {one.item: one for one in ordered}.values()
+    items = {opinion.item: opinion for opinion in ordered}.values()
     decided: Counter[int] = Counter(min(MAX_AGREEING, max(1, item.agents)) for item in items)
     confirmed: Counter[int] = Counter(min(MAX_AGREEING, max(1, item.agents)) for item in items if item.is_confirmed)
     alone = shrunk_share(confirmed[1], decided[1], _mean(sum(confirmed.values()), sum(decided.values())))
@@ -121,15 +123,20 @@ def _agreement(ordered: Sequence[DecidedOpinion]) -> Iterable[AgreementWorth]:
 def _digest(ordered: Sequence[DecidedOpinion]) -> str:
     """Return a digest of everything that the weights depend on."""
     whole = hashlib.sha256()
-    for one in ordered:
-        whole.update(msgspec.json.encode([one.item, one.agent, one.category, one.agents, one.is_confirmed]))
+    for opinion in ordered:
+        whole.update(
+            msgspec.json.encode([opinion.item, opinion.agent, opinion.category, opinion.agents, opinion.is_confirmed])
+        )
     return whole.hexdigest()[:16]
 
 
 def with_learned(settings: MergeSettings, note: LearnedNote, *, has_weights: bool = True) -> MergeSettings:
     """Return the settings of a merge that uses what was learned: the weights, and the bonus of the policy `learned`."""
-    weights = {f"{one.agent}/{one.category}" if one.category else one.agent: one.weight for one in note.weights}
-    bonuses = tuple(one.bonus for one in note.agreement if one.agents > 1)
+    weights = {
+        f"{learned.agent}/{learned.category}" if learned.category else learned.agent: learned.weight
+        for learned in note.weights
+    }
+    bonuses = tuple(worth.bonus for worth in note.agreement if worth.agents > 1)
     return msgspec.structs.replace(
         settings,
         weights=weights if has_weights else settings.weights,

@@ -68,20 +68,20 @@ def facts_of(verdicts: Sequence[Verdict], revision: str = "") -> dict[str, Any]:
     claims = [claim for verdict in verdicts for claim in claims_of(verdict.evidence)]
     outcomes = count_outcomes(claims)
     first = verdicts[0] if verdicts else None
-    named = next((one.revision.commit for one in verdicts if one.revision.commit), None)
+    named = next((verdict.revision.commit for verdict in verdicts if verdict.revision.commit), None)
     return {
         "kind": first.kind if first else "",
         "profile": first.profile if first else "",
         "status": (first.status or "") if first else "",
         "revision": named or revision,
-        "claimed": _mean(one.confidence.claimed for one in verdicts),
-        "supported": _mean(one.confidence.supported for one in verdicts),
-        "verified": _mean(one.confidence.verified for one in verdicts),
-        "inferred": _mean(one.confidence.inferred for one in verdicts),
+        "claimed": _mean(verdict.confidence.claimed for verdict in verdicts),
+        "supported": _mean(verdict.confidence.supported for verdict in verdicts),
+        "verified": _mean(verdict.confidence.verified for verdict in verdicts),
+        "inferred": _mean(verdict.confidence.inferred for verdict in verdicts),
         "claims": sum(outcomes.values()),
         "invented": sum(number for outcome, number in outcomes.items() if outcome in INVENTED),
         "outcomes": outcomes,
-        "findings": sum(len(one.document.findings) for one in verdicts),
+        "findings": sum(len(verdict.document.findings) for verdict in verdicts),
     }
 
 

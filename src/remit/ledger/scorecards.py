@@ -144,14 +144,14 @@ def compare(scorecard: Scorecard, other: Scorecard) -> list[FigureChange]:
         ("confirmed findings", lambda card: card.precision, True, lambda card: card.precision_interval),
         ("cost per accepted result", lambda card: card.cost_per_accepted, False, None),
     ]
-    found = []
+    changes = []
     for name, figure, is_more_better, interval in figures:
         before, after = figure(scorecard), figure(other)
         is_known = before is not None and after is not None and before != after
         is_better = (after > before) is is_more_better if is_known else None  # type: ignore[operator]
         is_clear = interval is not None and is_known and not interval(scorecard).overlaps(interval(other))
-        found.append(FigureChange(name=name, one=before, other=after, is_better=is_better, is_clear=is_clear))
-    return found
+        changes.append(FigureChange(name=name, one=before, other=after, is_better=is_better, is_clear=is_clear))
+    return changes
 
 
 def _share(part: float, whole: float) -> float | None:

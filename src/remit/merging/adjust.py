@@ -154,9 +154,9 @@ class _FindingClaims:
         lines = [line for line, _ in starts]
         self._quotes: dict[str, list[Checked]] = defaultdict(list)
         for quote in verdict.evidence.quotes:
-            at = bisect_right(lines, quote.at)
-            if at:
-                self._quotes[starts[at - 1][1]].append(quote)
+            index = bisect_right(lines, quote.at)
+            if index:
+                self._quotes[starts[index - 1][1]].append(quote)
 
     def reference(self, finding: Finding) -> Checked | None:
         """Return the location that a finding states."""
@@ -285,23 +285,23 @@ def fingerprint(code: str, file: SourceFile) -> str:
 
 
 def _compliance(verdict: Verdict, agent: str) -> list[ReportedStatement]:
-    found = []
+    statements = []
     for table in tables(verdict.document.result, "compliance_check"):
         standard, status = column_index(table.columns, "standard"), column_index(table.columns, "status")
         if standard is not None and status is not None:
-            found += [
+            statements += [
                 ReportedStatement(
                     agent, "compliance", plain_text(row.cells[standard]), plain_text(row.cells[status]).upper()
                 )
                 for row in table.rows
                 if row.cells[standard].strip()
             ]
-    return found
+    return statements
 
 
 def _claims(verdict: Verdict, agent: str) -> list[ReportedStatement]:
     by_line = {reference.at: reference for reference in verdict.evidence.references if reference.block == "claims"}
-    found = []
+    statements = []
     for table in tables(verdict.document.result, "claims"):
         claim, outcome = column_index(table.columns, "claim"), column_index(table.columns, "outcome")
         if claim is None or outcome is None:
@@ -310,8 +310,8 @@ def _claims(verdict: Verdict, agent: str) -> list[ReportedStatement]:
             reference = by_line.get(row.line)
             path, line, _ = _final_location(reference, [])
             says = plain_text(row.cells[outcome]).upper()
-            found.append(ReportedStatement(agent, "claim", plain_text(row.cells[claim]), says, path, line))
-    return found
+            statements.append(ReportedStatement(agent, "claim", plain_text(row.cells[claim]), says, path, line))
+    return statements
 
 
 def _conflicts(verdict: Verdict) -> Iterator[Conflict]:

@@ -25,7 +25,7 @@ from remit.merging.model import (
 UNSCORED_TOOL = 80.0
 #: Before a second statement of an agent on the same finding.
 ALSO = "Also: "
-_SEVERITY_RANKS: dict[Severity | None, int] = {severity: at for at, severity in enumerate((None, *SCALE))}
+_SEVERITY_RANKS: dict[Severity | None, int] = {severity: rank for rank, severity in enumerate((None, *SCALE))}
 #: The flag of a finding that this many agents report; more have that of three.
 _AGREEMENT_FLAGS: tuple[tuple[str, ...], ...] = ((), (), ("agreed",), ("confirmed",))
 _AGENT = attrgetter("agent")
@@ -82,13 +82,13 @@ def combine(rows: Sequence[ReportedFinding], settings: MergeSettings, answered: 
 
 def _by_agent(rows: Sequence[ReportedFinding]) -> list[ReportedFinding]:
     """Return one row for each agent, sorted by agent."""
-    one, other = rows[0], rows[1]
-    if len(rows) == 2 and one.opinion.agent != other.opinion.agent:
-        return [one, other] if one.opinion.agent < other.opinion.agent else [other, one]
-    found: dict[str, list[ReportedFinding]] = defaultdict(list)
+    first, other = rows[0], rows[1]
+    if len(rows) == 2 and first.opinion.agent != other.opinion.agent:
+        return [first, other] if first.opinion.agent < other.opinion.agent else [other, first]
+    by_agent: dict[str, list[ReportedFinding]] = defaultdict(list)
     for row in rows:
-        found[row.opinion.agent].append(row)
-    return [_combine_agent(found[agent]) for agent in sorted(found)]
+        by_agent[row.opinion.agent].append(row)
+    return [_combine_agent(by_agent[agent]) for agent in sorted(by_agent)]
 
 
 def _member(opinion: Opinion, line: int | None) -> Member:
@@ -98,11 +98,11 @@ def _member(opinion: Opinion, line: int | None) -> Member:
 
 def _members(rows: Sequence[ReportedFinding], line: int | None) -> tuple[Member, ...]:
     """Return every row, sorted."""
-    found: list[Member] = []
+    members: list[Member] = []
     for row in rows:
-        found += row.members or (_member(row.opinion, line),)
-    is_one_each = len({member.agent for member in found}) == len(found)
-    return tuple(sorted(found, key=_AGENT if is_one_each else _member_order))
+        members += row.members or (_member(row.opinion, line),)
+    is_one_each = len({member.agent for member in members}) == len(members)
+    return tuple(sorted(members, key=_AGENT if is_one_each else _member_order))
 
 
 def _member_order(member: Member) -> tuple[str, str, bool, int]:
@@ -130,7 +130,7 @@ class Singles:
         last: str | None = None
         agents: tuple[str, ...] = ()
         known: dict[str, tuple[Member, ...]] = {}
-        found = []
+        findings = []
         for row in rows:
             opinion = row.opinion
             score, severity, agent, own_id = opinion.confidence, opinion.severity, opinion.agent, opinion.id
@@ -169,8 +169,8 @@ class Singles:
                 "",  # fingerprint
                 reason,
             )
-            found.append(finding)
-        return found
+            findings.append(finding)
+        return findings
 
 
 def is_disputed(finding: MergedFinding) -> MergedFinding:

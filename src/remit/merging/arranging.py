@@ -12,7 +12,7 @@ from remit.contract.findings import Severity
 from remit.merging.model import SCALE, MergedFinding
 
 #: The worst severity first, a missing one last.
-SEVERITY_RANKS: dict[Severity | None, int] = {severity: -at for at, severity in enumerate(SCALE)} | {None: 1}
+SEVERITY_RANKS: dict[Severity | None, int] = {severity: -rank for rank, severity in enumerate(SCALE)} | {None: 1}
 T = TypeVar("T")
 
 
@@ -70,5 +70,5 @@ def location_key(finding: MergedFinding) -> tuple[object, ...]:
     """Return a key that no two findings of a merge share: they would have been merged."""
     path, line, end_line = finding.path, finding.line, finding.end_line or 0
     reason = finding.reason if isinstance(finding.reason, str) else ""
-    own = (finding.category, finding.id, finding.title, path is None, line is None, finding.agents, reason)
-    return (path or "", line or 0, end_line, *own)
+    identity = (finding.category, finding.id, finding.title, path is None, line is None, finding.agents, reason)
+    return (path or "", line or 0, end_line, *identity)

@@ -66,7 +66,9 @@ def collect_sections(verdict: Verdict, agent: str, status: str) -> Sections:
         designs=tuple(_design(result, agent, places)),
         changes=tuple(_changes(verdict, agent, result)),
         tests=tuple(_tests(verdict, agent)),
-        blockers=tuple(AgentBlocker(agent, bare_text(one.text), bare_text(one.resolution)) for one in result.blockers),
+        blockers=tuple(
+            AgentBlocker(agent, bare_text(blocker.text), bare_text(blocker.resolution)) for blocker in result.blockers
+        ),
         next_steps=tuple(Statement(agent, bare_text(step)) for step in result.next_steps if not is_none_text(step)),
         references=tuple(_references(result, agent, places)),
         errors=tuple(_errors(verdict, agent)),
@@ -140,7 +142,9 @@ class _References:
 
     def in_cell(self, cell: str, line: int) -> Checked | None:
         """Return the first reference of a cell."""
-        return next((one for one in self._by_line.get(line, ()) if one.text and one.text in cell), None)
+        return next(
+            (reference for reference in self._by_line.get(line, ()) if reference.text and reference.text in cell), None
+        )
 
 
 def _rows(result: Result, key: str, columns: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -152,15 +156,15 @@ def _rows(result: Result, key: str, columns: tuple[str, ...]) -> Iterator[tuple[
 def _cells(result: Result, key: str, columns: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
     for block in blocks(result, key):
         for table in (part for part in block.content if isinstance(part, Table)):
-            at = [column_index(table.columns, column) for column in columns]
+            positions = [column_index(table.columns, column) for column in columns]
             for row in table.rows:
                 if not all(is_none_text(cell) for cell in row.cells):
-                    yield tuple(row.cells[one] if one is not None else "" for one in at), row.line
+                    yield tuple(row.cells[position] if position is not None else "" for position in positions), row.line
 
 
 def _steps(result: Result, key: str) -> tuple[str, ...]:
-    found = (bare_text(entry.text) for block in blocks(result, key) for entry in entries(block.content))
-    return tuple(cut_text(text) for text in found if not is_none_text(text))
+    steps = (bare_text(entry.text) for block in blocks(result, key) for entry in entries(block.content))
+    return tuple(cut_text(text) for text in steps if not is_none_text(text))
 
 
 def _exploration(result: Result, agent: str) -> Iterator[Exploration]:
@@ -207,8 +211,8 @@ def _path(cell: str, line: int, places: _References) -> str:
 def _changes(verdict: Verdict, agent: str, result: Result) -> Iterator[Change]:
     claims = {change.at: change for change in verdict.evidence.changes}
     for key, claim in _CHANGES.items():
-        for (location, purpose, change, lines), at in _cells(result, key, ("location", "purpose", "change", "lines")):
-            checked = claims.get(at)
+        for (location, purpose, change, lines), line in _cells(result, key, ("location", "purpose", "change", "lines")):
+            checked = claims.get(line)
             outcome: Outcome = checked.outcome if checked is not None else "unchecked"
             yield Change(
                 agent=agent,
@@ -221,7 +225,7 @@ def _changes(verdict: Verdict, agent: str, result: Result) -> Iterator[Change]:
 
 
 def _tests(verdict: Verdict, agent: str) -> Iterator[AgentTests]:
-    runs = [one for one in verdict.evidence.statements if one.statement.check == "test" and one.statement.kind == "run"]
+    runs = [run for run in verdict.evidence.statements if run.statement.check == "test" and run.statement.kind == "run"]
     denied = next((run.why for run in runs if run.fails), "")
     outcomes = [run.statement.passed for run in runs if run.statement.passed is not None]
     passed = all(outcomes) if outcomes else None
@@ -234,18 +238,18 @@ def _references(result: Result, agent: str, places: _References) -> Iterator[Cit
         if is_none_text(row.item) and is_none_text(row.location):
             continue
         citation = Citation(agent, bare_text(row.item), bare_text(row.relevance))
-        found = places.in_cell(row.location, row.line)
-        where = found.found if found is not None and found.outcome == "relocated" else None
-        if found is not None and where is not None:
+        reference = places.in_cell(row.location, row.line)
+        where = reference.found if reference is not None and reference.outcome == "relocated" else None
+        if reference is not None and where is not None:
             text = f"{where.path}:{where.line}" if where.line else where.path
             place = CitedLocation(location=text, path=where.path, line=where.line, outcome="relocated")
-        elif found is not None:
+        elif reference is not None:
             place = CitedLocation(
-                location=bare_text(found.text),
-                path=found.file,
-                line=found.line,
-                end_line=found.end_line,
-                outcome=found.outcome,
+                location=bare_text(reference.text),
+                path=reference.file,
+                line=reference.line,
+                end_line=reference.end_line,
+                outcome=reference.outcome,
             )
         else:
             place = CitedLocation(location=bare_text(row.location))

@@ -20,7 +20,7 @@ def unscored_agents(rows: Sequence[ReportedFinding]) -> frozenset[str]:
 
 def conflicts_of(finding: MergedFinding, unscored: frozenset[str] = frozenset()) -> list[Conflict]:
     """Return the conflicts about one finding; agents without a score (`unscored`) are excluded."""
-    found: list[Conflict] = []
+    conflicts: list[Conflict] = []
     opinions = finding.opinions
     mildest, worst = SCALE[0], SCALE[-1]
     low = high = opinions[0].confidence
@@ -33,17 +33,17 @@ def conflicts_of(finding: MergedFinding, unscored: frozenset[str] = frozenset())
         elif opinion.confidence > high:
             high = opinion.confidence
     if is_mild and is_bad:
-        one = max([opinion.agent for opinion in opinions if opinion.severity == worst])
+        first = max([opinion.agent for opinion in opinions if opinion.severity == worst])
         other = min([opinion.agent for opinion in opinions if opinion.severity == mildest])
-        why = f"{one} calls it {worst}, {other} {mildest}{_at(finding)}"
-        found.append(Conflict("severity", name_of(finding), _agents(one, other), why))
+        why = f"{first} calls it {worst}, {other} {mildest}{_at(finding)}"
+        conflicts.append(Conflict("severity", name_of(finding), _agents(first, other), why))
     if high - low >= SCORE_GAP:
         scored = [(opinion.confidence, opinion.agent) for opinion in opinions if opinion.agent not in unscored]
-        (lowest, other), (highest, one) = min(scored, default=(0.0, "")), max(scored, default=(0.0, ""))
+        (lowest, other), (highest, first) = min(scored, default=(0.0, "")), max(scored, default=(0.0, ""))
         if highest - lowest >= SCORE_GAP:
-            why = f"{one} gives it {highest:g}, {other} {lowest:g}{_at(finding)}"
-            found.append(Conflict("score", name_of(finding), _agents(one, other), why))
-    return found
+            why = f"{first} gives it {highest:g}, {other} {lowest:g}{_at(finding)}"
+            conflicts.append(Conflict("score", name_of(finding), _agents(first, other), why))
+    return conflicts
 
 
 def name_of(finding: MergedFinding) -> str:
@@ -80,11 +80,11 @@ def compliance_conflicts(statements: Sequence[ReportedStatement]) -> Iterable[Co
 
 def denials(statements: Sequence[ReportedStatement]) -> Denials:
     """Return the UNVERIFIED claims by location."""
-    at: Denials = defaultdict(list)
+    by_location: Denials = defaultdict(list)
     for statement in statements:
         if statement.kind == "claim" and statement.says == "UNVERIFIED" and statement.path and statement.line:
-            at[(statement.path, statement.line)].append(statement)
-    return at
+            by_location[(statement.path, statement.line)].append(statement)
+    return by_location
 
 
 def presence_conflicts(finding: MergedFinding, denied: Denials) -> Iterable[Conflict]:

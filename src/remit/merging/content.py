@@ -208,9 +208,9 @@ def combine_sections(parts: Iterable[Sections]) -> Sections:
     present = [part for part in parts if part is not NO_SECTIONS and part != NO_SECTIONS]
     if not present:
         return NO_SECTIONS
-    own: dict[str, Any] = {name: _joined(getattr(part, name) for part in present) for name in _OWN}
+    lists: dict[str, Any] = {name: _joined(getattr(part, name) for part in present) for name in _OWN}
     references = _cited_once(reference for part in present for reference in part.references)
-    return Sections(**own, references=references, differences=tuple(_differences(own["designs"])))
+    return Sections(**lists, references=references, differences=tuple(_differences(lists["designs"])))
 
 
 def _joined(lists: Iterable[Sequence[Any]]) -> tuple[Any, ...]:
@@ -220,24 +220,43 @@ def _joined(lists: Iterable[Sequence[Any]]) -> tuple[Any, ...]:
         by_agent: dict[str, list[Any]] = defaultdict(list)
         for entry in entries:
             by_agent[entry.agent].append(entry)
-        chunks += [(agent, msgspec.json.encode(own), own) for agent, own in by_agent.items()]
+        chunks += [
+            (agent, msgspec.json.encode(agent_entries), agent_entries) for agent, agent_entries in by_agent.items()
+        ]
     chunks.sort(key=lambda chunk: chunk[:2])
-    return tuple(dict.fromkeys(entry for _, _, own in chunks for entry in own))
+    return tuple(dict.fromkeys(entry for _, _, agent_entries in chunks for entry in agent_entries))
 
 
 def _cited_once(references: Iterable[CitedLocation]) -> tuple[CitedLocation, ...]:
     """List each location once, with all its citations, sorted by location."""
-    found: dict[tuple[str, str | None, int | None, int | None], list[CitedLocation]] = defaultdict(list)
-    for one in references:
-        place = "" if one.path is not None else one.location
-        found[place, one.path, one.line, one.end_line].append(one)
+    by_place: dict[tuple[str, str | None, int | None, int | None], list[CitedLocation]] = defaultdict(list)
+    for reference in references:
+        place = "" if reference.path is not None else reference.location
+        by_place[place, reference.path, reference.line, reference.end_line].append(reference)
     listed = []
-    for same in found.values():
-        citations = sorted({citation for one in same for citation in one.citations}, key=_citation_order)
-        best = min(same, key=lambda one: (one.outcome not in ("verified", "exists"), one.outcome, one.location))
+    for same in by_place.values():
+        citations = sorted({citation for reference in same for citation in reference.citations}, key=_citation_order)
+        best = min(
+            same,
+            key=lambda reference: (
+                reference.outcome not in ("verified", "exists"),
+                reference.outcome,
+                reference.location,
+            ),
+        )
         agents = tuple(sorted({citation.agent for citation in citations}))
         listed.append(msgspec.structs.replace(best, agents=agents, citations=tuple(citations)))
-    return tuple(sorted(listed, key=lambda one: (one.path is None, one.path or "", one.line or 0, one.location)))
+    return tuple(
+        sorted(
+            listed,
+            key=lambda reference: (
+                reference.path is None,
+                reference.path or "",
+                reference.line or 0,
+                reference.location,
+            ),
+        )
+    )
 
 
 def _citation_order(citation: Citation) -> tuple[str, str, str, bool]:
@@ -266,4 +285,6 @@ def _differences(designs: Sequence[Design]) -> Iterable[DesignDifference]:
 def _differing(subject: str, by_agent: dict[str, set[str]]) -> Iterable[DesignDifference]:
     texts = {agent: sorted(statements) for agent, statements in sorted(by_agent.items())}
     if len({tuple(map(str.lower, statements)) for statements in texts.values()}) > 1:
-        yield DesignDifference(subject, tuple(Statement(agent, "; ".join(own)) for agent, own in texts.items()))
+        yield DesignDifference(
+            subject, tuple(Statement(agent, "; ".join(agent_texts)) for agent, agent_texts in texts.items())
+        )

@@ -82,15 +82,17 @@ def read_dismissals(data: bytes, name: str = FILE) -> list[Dismissal]:
 def render_dismissals(dismissals: Iterable[Dismissal]) -> str:
     """Return the text of the file, sorted, so that two people who dismiss something rarely conflict."""
     entries = []
-    for one in sorted(dismissals, key=lambda dismissal: (dismissal.path, dismissal.id, msgspec.json.encode(dismissal))):
-        values = {key: value for key, value in msgspec.to_builtins(one).items() if value}
+    for dismissal in sorted(
+        dismissals, key=lambda dismissal: (dismissal.path, dismissal.id, msgspec.json.encode(dismissal))
+    ):
+        values = {key: value for key, value in msgspec.to_builtins(dismissal).items() if value}
         entries.append("[[dismissal]]\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in values.items()))
     return "\n".join([_HEAD, *entries]) if entries else _HEAD
 
 
 def _toml(value: object) -> str:
     """Write a string, a number or a list of strings; JSON strings are TOML strings, except for one character."""
-    return _TOML_ESCAPES.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+    return _TOML_ESCAPES.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 def new_dismissal(finding: MergedFinding, workspace: Workspace | None, why: str, by: str, on: str) -> Dismissal:
@@ -145,11 +147,14 @@ def apply_dismissals(merge: Merge, dismissals: Sequence[Dismissal], workspace: W
 
     def judge(finding: MergedFinding) -> MergedFinding:
         mark = fingerprint_of(finding, workspace)
-        found = next((one for one in by_path.get(finding.path or "", ()) if matches(one, finding, workspace)), None)
-        if found is None:
+        dismissal = next(
+            (candidate for candidate in by_path.get(finding.path or "", ()) if matches(candidate, finding, workspace)),
+            None,
+        )
+        if dismissal is None:
             return msgspec.structs.replace(finding, fingerprint=mark)
         flags = tuple(sorted({*finding.flags, DISMISSED}))
-        return msgspec.structs.replace(finding, fingerprint=mark, reason=found.reason, flags=flags)
+        return msgspec.structs.replace(finding, fingerprint=mark, reason=dismissal.reason, flags=flags)
 
     return revise(merge, judge)
 
@@ -161,7 +166,9 @@ def dismissed_in(
     if not dismissals or not verdict.document.findings:
         return ()
     merge = merge_reports([build_report(verdict, workspace)], MergeSettings(threshold=0))
-    return tuple(one for one in apply_dismissals(merge, dismissals, workspace).dropped if DISMISSED in one.flags)
+    return tuple(
+        finding for finding in apply_dismissals(merge, dismissals, workspace).dropped if DISMISSED in finding.flags
+    )
 
 
 def matches(dismissal: Dismissal, finding: MergedFinding, workspace: Workspace | None) -> bool:
@@ -185,7 +192,9 @@ def is_expired(dismissal: Dismissal, workspace: Workspace) -> bool:
     if not isinstance(file, SourceFile):
         return True
     size = max(1, dismissal.lines)
-    return all(_digest(file.lines[at : at + size]) != dismissal.code for at in range(len(file.lines) - size + 1))
+    return all(
+        _digest(file.lines[start : start + size]) != dismissal.code for start in range(len(file.lines) - size + 1)
+    )
 
 
 def find_finding(merge: Merge, name: str) -> MergedFinding:
@@ -194,15 +203,19 @@ def find_finding(merge: Merge, name: str) -> MergedFinding:
     Findings with the same fingerprint count as one: they are dismissed together.
     """
     everything = (*merge.findings, *merge.dropped)
-    found = [one for one in everything if one.id.lower() == name.lower()]
-    found = found or [one for one in everything if name == f"{one.path}:{one.line}"]
-    found = found or [one for one in everything if len(name) >= MIN_PREFIX and one.fingerprint.startswith(name.lower())]
-    if not found:
+    matching = [finding for finding in everything if finding.id.lower() == name.lower()]
+    matching = matching or [finding for finding in everything if name == f"{finding.path}:{finding.line}"]
+    matching = matching or [
+        finding for finding in everything if len(name) >= MIN_PREFIX and finding.fingerprint.startswith(name.lower())
+    ]
+    if not matching:
         raise UsageError(f"no finding {name!r} in this report; use its id, path:line, or what follows # in the text")
-    if len({one.fingerprint for one in found}) > 1:
-        each = ", ".join(f"{one.id} ({one.path}:{one.line}, #{one.fingerprint})" for one in found[:5])
-        raise UsageError(f"{len(found)} findings match {name!r}; use one of these ids: {each}")
-    return found[0]
+    if len({finding.fingerprint for finding in matching}) > 1:
+        each = ", ".join(
+            f"{finding.id} ({finding.path}:{finding.line}, #{finding.fingerprint})" for finding in matching[:5]
+        )
+        raise UsageError(f"{len(matching)} findings match {name!r}; use one of these ids: {each}")
+    return matching[0]
 
 
 def find_dismissals(entries: Iterable[Dismissal], name: str) -> list[Dismissal]:

@@ -115,47 +115,47 @@ class StoredDrafts:
         self._flush()
         self.database.execute("DROP TABLE rows")
         self.database.execute("INSERT INTO taken SELECT DISTINCT folded FROM findings")
-        found = self.database.execute(
+        rows = self.database.execute(
             "SELECT at, id, is_rule, folded, agents, path, line FROM findings ORDER BY folded, agents, path, line"
         )
         keyed = (
-            ((folded, agents, path, line), (at, id_parts(own_id, is_rule=bool(is_rule))))
-            for at, own_id, is_rule, folded, agents, path, line in found
+            ((folded, agents, path, line), (number, id_parts(own_id, is_rule=bool(is_rule))))
+            for number, own_id, is_rule, folded, agents, path, line in rows
         )
-        ordered = settle_ties(keyed, lambda one: naming_order(self.finding(one[0])))
+        ordered = settle_ties(keyed, lambda keyed_row: naming_order(self.finding(keyed_row[0])))
         with self._transaction():
-            for _, alike in groupby(ordered, key=lambda one: one[1].folded):
-                for at, name in new_names(alike, self._take):
-                    self.database.execute("UPDATE findings SET id = ? WHERE at = ?", (name, at))
+            for _, alike in groupby(ordered, key=lambda keyed_row: keyed_row[1].folded):
+                for number, name in new_names(alike, self._take):
+                    self.database.execute("UPDATE findings SET id = ? WHERE at = ?", (name, number))
 
     def _take(self, name: str) -> bool:
         taken = self.database.execute("INSERT OR IGNORE INTO taken VALUES (?)", (_bytes(name),))
         return taken.rowcount == 1
 
-    def id_of(self, at: int) -> str:
+    def id_of(self, number: int) -> str:
         """Return the id of a finding."""
-        return str(self.database.execute("SELECT id FROM findings WHERE at = ?", (at,)).fetchone()[0])
+        return str(self.database.execute("SELECT id FROM findings WHERE at = ?", (number,)).fetchone()[0])
 
-    def finding(self, at: int) -> MergedFinding:
+    def finding(self, number: int) -> MergedFinding:
         """Return a finding by its number."""
-        return decoded(*self.database.execute("SELECT id, data FROM findings WHERE at = ?", (at,)).fetchone())
+        return decoded(*self.database.execute("SELECT id, data FROM findings WHERE at = ?", (number,)).fetchone())
 
     def arranged(self) -> Arranged:
         """Return the findings in the order of the report: by severity, then by confidence, then by location."""
         self._flush()
         self.database.execute("DELETE FROM places")
-        found = self.database.execute(
+        rows = self.database.execute(
             "SELECT at, is_dropped, rank, confidence, path, line FROM findings"
             " ORDER BY is_dropped, rank, confidence DESC, path, line"
         )
-        keyed = ((key, (at, key[0])) for at, *key in found)
-        ordered = settle_ties(keyed, lambda one: location_key(self.finding(one[0])))
+        keyed = ((key, (number, key[0])) for number, *key in rows)
+        ordered = settle_ties(keyed, lambda keyed_row: location_key(self.finding(keyed_row[0])))
         lengths = [0, 0]
         with self._transaction():
-            for at, is_dropped in ordered:
-                self.database.execute("INSERT INTO places VALUES (?, ?, ?)", (is_dropped, lengths[is_dropped], at))
+            for number, is_dropped in ordered:
+                self.database.execute("INSERT INTO places VALUES (?, ?, ?)", (is_dropped, lengths[is_dropped], number))
                 lengths[is_dropped] += 1
-        kept, dropped = (StoredFindings(self, bool(at), 0, length) for at, length in enumerate(lengths))
+        kept, dropped = (StoredFindings(self, bool(is_dropped), 0, length) for is_dropped, length in enumerate(lengths))
         tallies = kept.tally(), dropped.tally()
         if self._in_memory is not None and self._rows > self._in_memory:
             return Arranged(kept, dropped, *tallies)
@@ -164,35 +164,35 @@ class StoredDrafts:
     def revised(self, change: Change) -> Arranged:
         """Change the findings file by file, and return them."""
         ordered = self.database.execute("SELECT at FROM findings ORDER BY path, line")
-        numbers = array("q", (at for (at,) in ordered))
+        numbers = array("q", (number for (number,) in ordered))
         with self._transaction():
-            for at in numbers:
-                finding = self.finding(at)
+            for number in numbers:
+                finding = self.finding(number)
                 changed = change(finding)
                 if changed is not finding:
-                    self.database.execute(_UPDATE, (*_columns(changed), at))
+                    self.database.execute(_UPDATE, (*_columns(changed), number))
         return self.arranged()
 
     def annotate(self, annotation: Callable[[MergedFinding], bytes | None]) -> None:
         """Store a text for each finding, in the order of path, line and report. None: nothing is stored."""
         self.database.execute("CREATE TABLE IF NOT EXISTS notes (at INTEGER PRIMARY KEY, note BLOB)")
         self.database.execute("DELETE FROM notes")
-        found = self.database.execute(
+        rows = self.database.execute(
             "SELECT at, id, data FROM findings JOIN places USING (at) ORDER BY path, line, places.is_dropped, place"
         )
         with self._transaction():
-            for at, own_id, data in found:
+            for number, own_id, data in rows:
                 note = annotation(decoded(own_id, data))
                 if note is not None:
-                    self.database.execute("INSERT INTO notes VALUES (?, ?)", (at, note))
+                    self.database.execute("INSERT INTO notes VALUES (?, ?)", (number, note))
 
     def annotated(self) -> Iterator[tuple[MergedFinding, bytes]]:
         """Yield the findings that have a text, in the order of the report."""
-        found = self.database.execute(
+        rows = self.database.execute(
             "SELECT id, data, note FROM places JOIN findings USING (at) JOIN notes USING (at)"
             " ORDER BY places.is_dropped, place"
         )
-        for own_id, data, note in found:
+        for own_id, data, note in rows:
             yield decoded(own_id, data), note
 
     def _transaction(self) -> sqlite3.Connection:
@@ -213,36 +213,36 @@ class StoredFindings(Sequence[MergedFinding]):
         return max(0, self._stop - self._start)
 
     @overload
-    def __getitem__(self, at: int) -> MergedFinding: ...
+    def __getitem__(self, place: int) -> MergedFinding: ...
     @overload
-    def __getitem__(self, at: slice) -> Sequence[MergedFinding]: ...
-    def __getitem__(self, at: int | slice) -> MergedFinding | Sequence[MergedFinding]:
-        if isinstance(at, slice):
-            start, stop, step = at.indices(len(self))
+    def __getitem__(self, place: slice) -> Sequence[MergedFinding]: ...
+    def __getitem__(self, index: int | slice) -> MergedFinding | Sequence[MergedFinding]:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
             if step != 1:
-                return [self[one] for one in range(start, stop, step)]
+                return [self[place] for place in range(start, stop, step)]
             return StoredFindings(self.drafts, self._is_dropped, self._start + start, self._start + max(start, stop))
-        place = range(self._start, self._stop)[at]
+        place = range(self._start, self._stop)[index]
         return next(iter(self[place - self._start : place - self._start + 1]))
 
     def __iter__(self) -> Iterator[MergedFinding]:
         for start in range(self._start, self._stop, _BATCH):
-            found = self.drafts.database.execute(
+            rows = self.drafts.database.execute(
                 "SELECT id, data FROM places JOIN findings USING (at)"
                 " WHERE places.is_dropped = ? AND place BETWEEN ? AND ? ORDER BY place",
                 (self._is_dropped, start, min(start + _BATCH, self._stop) - 1),
             )
-            yield from (decoded(*row) for row in found.fetchall())
+            yield from (decoded(*row) for row in rows.fetchall())
 
     def tally(self) -> Tally:
         """Count the findings, without reading them."""
-        found = self.drafts.database.execute(
+        rows = self.drafts.database.execute(
             "SELECT rank, count(*), sum(members), sum(is_dismissed) FROM places JOIN findings USING (at)"
             " WHERE places.is_dropped = ? AND place BETWEEN ? AND ? GROUP BY rank",
             (self._is_dropped, self._start, self._stop - 1),
         ).fetchall()
-        severities: Counter[Severity | None] = Counter({_SEVERITIES[rank]: count for rank, count, _, _ in found})
-        return Tally(severities, sum(row[2] for row in found), sum(row[3] for row in found))
+        severities: Counter[Severity | None] = Counter({_SEVERITIES[rank]: count for rank, count, _, _ in rows})
+        return Tally(severities, sum(row[2] for row in rows), sum(row[3] for row in rows))
 
 
 def severities_of(findings: Sequence[MergedFinding]) -> Counter[Severity | None]:

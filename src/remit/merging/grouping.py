@@ -46,9 +46,9 @@ class Components:
             parent[index], index = root, parent[index]
         return root
 
-    def join(self, one: int, other: int) -> None:
+    def join(self, first: int, other: int) -> None:
         """Join two sets; the smaller index represents the result."""
-        low, high = sorted((self.find(one), self.find(other)))
+        low, high = sorted((self.find(first), self.find(other)))
         self._parent[high] = low
 
     def __contains__(self, index: int) -> bool:
@@ -56,11 +56,11 @@ class Components:
 
     def sets(self) -> dict[int, list[int]]:
         """Return the sorted set of every joined index."""
-        found: dict[int, list[int]] = {}
+        sets: dict[int, list[int]] = {}
         for index in sorted(self._parent):
-            found[index] = found.get(self.find(index), [])
-            found[index].append(index)
-        return found
+            sets[index] = sets.get(self.find(index), [])
+            sets[index].append(index)
+        return sets
 
 
 def group_findings(rows: Sequence[ReportedFinding], order: Order, window: int = 0) -> Iterable[list[int]]:
@@ -74,41 +74,41 @@ def group_findings(rows: Sequence[ReportedFinding], order: Order, window: int = 
     mixed: set[str] = set()
     firsts: list[int] = []
     lasts: list[int] = []
-    for at, row in enumerate(rows):
+    for index, row in enumerate(rows):
         first, last, path = row.opinion.line, row.end_line, row.path
-        files[path or ""].append(at)
+        files[path or ""].append(index)
         if first is None or path is None or row.reason:
             mixed.add(path or "")
             first = first or 0
-            others.append(at)
+            others.append(index)
         elif row.fingerprint:
-            others.append(at)
+            others.append(index)
         firsts.append(first)
         lasts.append(first if last is None or last < first else last)
     joined = Components()
-    _join_equal(joined, ((at, key) for at in others for key in _shared_keys(rows[at])))
+    _join_equal(joined, ((index, key) for index in others for key in _shared_keys(rows[index])))
     clusters: list[list[int]] = []
     for path, unsorted in sorted(files.items()):
-        own = sorted(unsorted, key=firsts.__getitem__)
-        for located in _located(own, rows) if path in mixed else (own,):
+        file_rows = sorted(unsorted, key=firsts.__getitem__)
+        for located in _located(file_rows, rows) if path in mixed else (file_rows,):
             for cluster in _touching(located, firsts, lasts, window):
-                if others and any(at in joined for at in cluster):
-                    for at in cluster:
-                        joined.join(cluster[0], at)
+                if others and any(index in joined for index in cluster):
+                    for index in cluster:
+                        joined.join(cluster[0], index)
                 else:
                     clusters.append(cluster)
-    clusters += [cluster for at, cluster in joined.sets().items() if cluster[0] == at]
+    clusters += [cluster for index, cluster in joined.sets().items() if cluster[0] == index]
     near = _near(window)
     return (numbers for cluster in clusters for numbers in _split(cluster, rows, order, near))
 
 
-def _located(own: Iterable[int], rows: Sequence[ReportedFinding]) -> Iterable[list[int]]:
+def _located(indices: Iterable[int], rows: Sequence[ReportedFinding]) -> Iterable[list[int]]:
     """Return the rows of a file that have a line, by the reason why they are dropped."""
     located: dict[str, list[int]] = defaultdict(list)
-    for at in own:
-        row = rows[at]
+    for index in indices:
+        row = rows[index]
         if row.path is not None and row.opinion.line is not None:
-            located[row.reason].append(at)
+            located[row.reason].append(index)
     return located.values()
 
 
@@ -118,8 +118,8 @@ def _split(cluster: list[int], rows: Sequence[ReportedFinding], order: Order, ne
         is_one = _is_one_finding(rows[cluster[0]], rows[cluster[1]], near)
         return (_by_content(cluster, rows, order),) if is_one else ()
     cluster = _by_content(cluster, rows, order)
-    own = [rows[at] for at in cluster]
-    findings = _agreements(own, near) if _is_one_each(own) else _findings(own, near)
+    members = [rows[index] for index in cluster]
+    findings = _agreements(members, near) if _is_one_each(members) else _findings(members, near)
     return [[cluster[member] for member in members] for members in findings if len(members) > 1]
 
 
@@ -131,15 +131,15 @@ def _is_one_each(rows: Sequence[ReportedFinding]) -> bool:
 
 def _agreements(rows: Sequence[ReportedFinding], near: Near) -> Iterable[list[int]]:
     """Split a cluster of one row of each agent: the outcome of `_findings`, in which no row keeps another out."""
-    sets = [[at] for at in range(len(rows))]
+    sets = [[index] for index in range(len(rows))]
     for other in range(1, len(rows)):
-        for one in range(other):
-            low, high = sets[one], sets[other]
-            if low is not high and _is_one_finding(rows[one], rows[other], near):
+        for earlier in range(other):
+            low, high = sets[earlier], sets[other]
+            if low is not high and _is_one_finding(rows[earlier], rows[other], near):
                 low += high
-                for at in high:
-                    sets[at] = low
-    return [sorted(own) for at, own in enumerate(sets) if min(own) == at]
+                for index in high:
+                    sets[index] = low
+    return [sorted(row_set) for index, row_set in enumerate(sets) if min(row_set) == index]
 
 
 def place_key(row: ReportedFinding) -> tuple[int, int, bool, str, str]:
@@ -153,10 +153,10 @@ def _by_content(cluster: list[int], rows: Sequence[ReportedFinding], order: Orde
         first, last = rows[cluster[0]].opinion.line or 0, rows[cluster[1]].opinion.line or 0
         if first != last:
             return cluster if first < last else cluster[::-1]
-    keys = {at: place_key(rows[at]) for at in cluster}
+    keys = {index: place_key(rows[index]) for index in cluster}
     if len(set(keys.values())) == len(keys):
         return sorted(cluster, key=keys.__getitem__)
-    return sorted(cluster, key=lambda at: order(rows[at]))
+    return sorted(cluster, key=lambda index: order(rows[index]))
 
 
 def merge_of_row(row: ReportedFinding) -> str:
@@ -167,9 +167,9 @@ def merge_of_row(row: ReportedFinding) -> str:
 def group_by_mark(rows: Sequence[ReportedFinding], order: Order) -> Iterable[list[int]]:
     """Group rows that all come from one earlier merge, whose findings are kept as they are."""
     marked: dict[str, list[int]] = defaultdict(list)
-    for at, row in enumerate(rows):
-        marked[row.fingerprint].append(at)
-    return [sorted(alike, key=lambda at: order(rows[at])) for alike in marked.values() if len(alike) > 1]
+    for index, row in enumerate(rows):
+        marked[row.fingerprint].append(index)
+    return [sorted(alike, key=lambda index: order(rows[index])) for alike in marked.values() if len(alike) > 1]
 
 
 def _shared_keys(row: ReportedFinding) -> Iterator[Hashable]:
@@ -182,38 +182,38 @@ def _shared_keys(row: ReportedFinding) -> Iterator[Hashable]:
 
 def _join_equal(components: Components, keyed: Iterable[tuple[int, Hashable]]) -> None:
     first: dict[Hashable, int] = {}
-    for at, key in keyed:
-        other = first.setdefault(key, at)
-        if other != at:
-            components.join(other, at)
+    for index, key in keyed:
+        other = first.setdefault(key, index)
+        if other != index:
+            components.join(other, index)
 
 
-def _touching(own: list[int], firsts: Sequence[int], lasts: Sequence[int], window: int) -> Iterator[list[int]]:
+def _touching(indices: list[int], firsts: Sequence[int], lasts: Sequence[int], window: int) -> Iterator[list[int]]:
     """Yield the rows of one file, sorted by their first lines, that share lines or are `window` lines apart."""
-    if not own:
+    if not indices:
         return
-    start, reach = 0, lasts[own[0]]
-    for place, at in enumerate(own):
-        if firsts[at] > reach + window:
+    start, reach = 0, lasts[indices[0]]
+    for place, index in enumerate(indices):
+        if firsts[index] > reach + window:
             if place - start > 1:
-                yield own[start:place]
-            start, reach = place, lasts[at]
-        elif lasts[at] > reach:
-            reach = lasts[at]
-    if len(own) - start > 1:
-        yield own[start:]
+                yield indices[start:place]
+            start, reach = place, lasts[index]
+        elif lasts[index] > reach:
+            reach = lasts[index]
+    if len(indices) - start > 1:
+        yield indices[start:]
 
 
 def _near(window: int) -> Near:
     """Return whether two rows of a cluster are at one location."""
 
-    def near(one: ReportedFinding, other: ReportedFinding) -> bool:
-        if one.fingerprint and one.fingerprint == other.fingerprint:
+    def near(first: ReportedFinding, other: ReportedFinding) -> bool:
+        if first.fingerprint and first.fingerprint == other.fingerprint:
             return True
-        line, other_line = one.opinion.line, other.opinion.line
-        if one.path is None or line is None or other.path is None or other_line is None:
-            return line == other_line and folded_title(one.opinion.title) == folded_title(other.opinion.title)
-        last, other_last = one.end_line, other.end_line
+        line, other_line = first.opinion.line, other.opinion.line
+        if first.path is None or line is None or other.path is None or other_line is None:
+            return line == other_line and folded_title(first.opinion.title) == folded_title(other.opinion.title)
+        last, other_last = first.end_line, other.end_line
         if line == other_line and (last is None or other_last is None):
             return True
         last = line if last is None or last < line else last
@@ -241,28 +241,28 @@ def _is_one_finding(finding: ReportedFinding, other: ReportedFinding, near: Near
 def _findings(rows: Sequence[ReportedFinding], near: Near) -> Iterator[list[int]]:
     """Split a cluster, sorted by content, into findings: the indices of their rows."""
     problems = Components()
-    for at in range(len(rows)):
-        problems.find(at)
+    for index in range(len(rows)):
+        problems.find(index)
     titles: list[tuple[float, int, int]] = []
     places: list[tuple[int, int]] = []
-    for one, other in sorted(set(_candidates(rows))):
-        a, b = rows[one], rows[other]
+    for first, other in sorted(set(_candidates(rows))):
+        a, b = rows[first], rows[other]
         if not near(a, b):
             continue
         alike = same_problem(a, b)
         if a.opinion.agent == b.opinion.agent:
             if alike >= SAME_TITLE:
-                problems.join(one, other)
+                problems.join(first, other)
             elif a.category == b.category:
-                places.append((one, other))
+                places.append((first, other))
         elif alike >= SAME_TITLE:
-            titles.append((-alike, one, other))
+            titles.append((-alike, first, other))
         if a.opinion.agent != b.opinion.agent and a.category == b.category:
-            places.append((one, other))
+            places.append((first, other))
     findings = _Findings(rows, problems)
     findings.join_marked()
-    for _, one, other in sorted(titles):
-        findings.join(one, other)
+    for _, first, other in sorted(titles):
+        findings.join(first, other)
     findings.join_places(places)
     return findings.groups()
 
@@ -280,14 +280,14 @@ def same_problem(finding: ReportedFinding, other: ReportedFinding) -> float:
 
 def _candidates(rows: Sequence[ReportedFinding]) -> Iterator[tuple[int, int]]:
     """Yield the pairs to compare: all of a small cluster, a limited number for each row of a large one."""
-    by_place = sorted(range(len(rows)), key=lambda at: (*_span(rows[at]), at))
+    by_place = sorted(range(len(rows)), key=lambda index: (*_span(rows[index]), index))
     yield from _neighbours(by_place, _NEIGHBOURS)
     if len(rows) <= _NEIGHBOURS + 1:
         return
     buckets: dict[Hashable, list[int]] = defaultdict(list)
     words: dict[str, list[int]] = defaultdict(list)
-    for at in by_place:
-        row = rows[at]
+    for index in by_place:
+        row = rows[index]
         title = folded_title(row.opinion.title)
         for key in (
             (row.opinion.agent, row.opinion.rule),
@@ -295,22 +295,22 @@ def _candidates(rows: Sequence[ReportedFinding]) -> Iterator[tuple[int, int]]:
             ("", title),
             row.fingerprint,
         ):
-            buckets[key].append(at)
+            buckets[key].append(index)
         for word in set(title.split()) | ({row.opinion.rule} if row.opinion.rule else set()):
-            words[word].append(at)
+            words[word].append(index)
     for bucket in buckets.values():
         yield from _neighbours(bucket, 2)
-    for at, row in enumerate(rows):
-        own = {*folded_title(row.opinion.title).split(), row.opinion.rule}
-        rare = sorted((len(words[word]), word) for word in own if 1 < len(words.get(word, ())) <= _MAX_POSTINGS)
+    for index, row in enumerate(rows):
+        title_words = {*folded_title(row.opinion.title).split(), row.opinion.rule}
+        rare = sorted((len(words[word]), word) for word in title_words if 1 < len(words.get(word, ())) <= _MAX_POSTINGS)
         for _, word in rare[:_RARE_WORDS]:
-            yield from ((min(at, other), max(at, other)) for other in words[word] if other != at)
+            yield from ((min(index, other), max(index, other)) for other in words[word] if other != index)
 
 
 def _neighbours(ordered: Sequence[int], count: int) -> Iterator[tuple[int, int]]:
-    for at, one in enumerate(ordered):
-        for other in ordered[at + 1 : at + 1 + count]:
-            yield min(one, other), max(one, other)
+    for position, index in enumerate(ordered):
+        for other in ordered[position + 1 : position + 1 + count]:
+            yield min(index, other), max(index, other)
 
 
 class _Findings:
@@ -318,31 +318,31 @@ class _Findings:
 
     def __init__(self, rows: Sequence[ReportedFinding], problems: Components) -> None:
         self._rows = rows
-        self._problem = [problems.find(at) for at in range(len(rows))]
+        self._problem = [problems.find(index) for index in range(len(rows))]
         self._sets = Components()
         self._agents: dict[int, dict[str, int]] = {}
-        for at, problem in enumerate(self._problem):
-            self._sets.join(problem, at)
+        for index, problem in enumerate(self._problem):
+            self._sets.join(problem, index)
             self._agents[problem] = {rows[problem].opinion.agent: problem}
 
     def join_marked(self) -> None:
         """Join the rows of one finding of an earlier merge."""
         first: dict[str, int] = {}
-        for at, row in enumerate(self._rows):
+        for index, row in enumerate(self._rows):
             if row.is_merged:
-                self._join(first.setdefault(row.fingerprint, at), at)
+                self._join(first.setdefault(row.fingerprint, index), index)
 
-    def join(self, one: int, other: int) -> None:
+    def join(self, first: int, other: int) -> None:
         """Join two findings, unless an agent would have two problems in the result."""
-        a, b = (self._sets.find(self._problem[at]) for at in (one, other))
+        a, b = (self._sets.find(self._problem[index]) for index in (first, other))
         if a == b:
             return
         fewer, more = sorted((self._agents[a], self._agents[b]), key=len)
         if all(more.get(agent, problem) == problem for agent, problem in fewer.items()):
-            self._join(one, other)
+            self._join(first, other)
 
-    def _join(self, one: int, other: int) -> None:
-        a, b = self._sets.find(self._problem[one]), self._sets.find(self._problem[other])
+    def _join(self, first: int, other: int) -> None:
+        a, b = self._sets.find(self._problem[first]), self._sets.find(self._problem[other])
         if a != b:
             self._sets.join(a, b)
             fewer, more = sorted((self._agents.pop(a), self._agents.pop(b)), key=len)
@@ -353,30 +353,30 @@ class _Findings:
         """Join what is at one location, where no agent has several problems."""
         around: dict[int, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
         for pair in places:
-            for at in pair:
+            for index in pair:
                 for other in pair:
                     problem = self._problem[other]
-                    around[self._problem[at]][self._rows[other].opinion.agent].add(problem)
-        crowded = {at for at, agents in around.items() if any(len(problems) > 1 for problems in agents.values())}
+                    around[self._problem[index]][self._rows[other].opinion.agent].add(problem)
+        crowded = {index for index, agents in around.items() if any(len(problems) > 1 for problems in agents.values())}
         free = [
-            (self._sets.find(self._problem[one]), self._sets.find(self._problem[other]))
-            for one, other in places
-            if self._problem[one] not in crowded and self._problem[other] not in crowded
+            (self._sets.find(self._problem[first]), self._sets.find(self._problem[other]))
+            for first, other in places
+            if self._problem[first] not in crowded and self._problem[other] not in crowded
         ]
         joined = Components()
-        for one, other in free:
-            joined.join(one, other)
+        for first, other in free:
+            joined.join(first, other)
         for root, members in joined.sets().items():
             if root == members[0] and self._is_one_finding(members):
                 for member in members[1:]:
                     self._join(root, member)
 
     def _is_one_finding(self, sets: Sequence[int]) -> bool:
-        problems = [(agent, problem) for one in sets for agent, problem in self._agents[one].items()]
+        problems = [(agent, problem) for root in sets for agent, problem in self._agents[root].items()]
         return len({agent for agent, _ in problems}) == len(set(problems))
 
     def groups(self) -> Iterator[list[int]]:
         """Yield the indices of the rows of each finding, in the order of the cluster."""
-        for at, members in self._sets.sets().items():
-            if members[0] == at:
+        for index, members in self._sets.sets().items():
+            if members[0] == index:
                 yield members

@@ -78,17 +78,21 @@ def _merge_rows(
     statements = [statement for report in reports for statement in report.statements]
     own_conflicts = (conflict for report in reports for conflict in report.conflicts)
     # The rules of a program rate a line independently.
-    own_conflicts = (one for one in own_conflicts if one.kind != "self" or not is_analyser(one.agents[0]))
+    own_conflicts = (
+        conflict for conflict in own_conflicts if conflict.kind != "self" or not is_analyser(conflict.agents[0])
+    )
     conflicts = [*compliance_conflicts(statements), *own_conflicts]
-    own = {(agent, one.finding) for one in conflicts if one.kind == "self" for agent in one.agents}
-    checks = _Checks(denials(statements), own, has_earlier=bool(earlier))
+    self_conflicts = {
+        (agent, conflict.finding) for conflict in conflicts if conflict.kind == "self" for agent in conflict.agents
+    }
+    checks = _Checks(denials(statements), self_conflicts, has_earlier=bool(earlier))
     for rows in drafts.row_batches():
         grouped = group_by_mark(rows, row_order) if is_one_merge else group_findings(rows, row_order, settings.window)
         start = drafts.count
         is_alone = bytearray(b"\1") * len(rows)
         findings: list[MergedFinding] = []
         for numbers in grouped:
-            members = [rows[at] for at in numbers]
+            members = [rows[index] for index in numbers]
             finding = combine(members, settings, answered)
             findings.append(checks.checked(finding, members, start + len(findings)))
             for number in numbers:
@@ -98,11 +102,11 @@ def _merge_rows(
         findings += checks.checked_singles(singles, alone, start + len(findings))
         drafts.add(findings)
     drafts.name_all()
-    for at, disputes in checks.disputes.items():
-        name = drafts.id_of(at)
+    for draft, disputes in checks.disputes.items():
+        name = drafts.id_of(draft)
         conflicts += [msgspec.structs.replace(conflict, finding=name) for conflict in disputes]
-    conflicts = [_renamed(one, checks, drafts) for one in conflicts]
-    conflicts += renamed_conflicts(earlier, {mark: drafts.id_of(at) for mark, at in checks.marks.items()})
+    conflicts = [_renamed(conflict, checks, drafts) for conflict in conflicts]
+    conflicts += renamed_conflicts(earlier, {mark: drafts.id_of(number) for mark, number in checks.marks.items()})
     decision = _decision(reports, conflicts, earlier)
     sections = combine_sections([*(r.sections for r in reports), *(merge.sections for merge in earlier)])
     merged = _assemble(reports, decision, drafts, conflicts, sections)
@@ -113,39 +117,39 @@ def _merge_rows(
 
 def _renamed(conflict: Conflict, checks: _Checks, drafts: StoredDrafts) -> Conflict:
     """Return a conflict of an agent with itself under the name that its finding has in the merge."""
-    at = checks.own_at.get((conflict.agents[0], conflict.finding)) if conflict.kind == "self" else None
-    return conflict if at is None else msgspec.structs.replace(conflict, finding=drafts.id_of(at))
+    number = checks.own_at.get((conflict.agents[0], conflict.finding)) if conflict.kind == "self" else None
+    return conflict if number is None else msgspec.structs.replace(conflict, finding=drafts.id_of(number))
 
 
 class _Checks:
     """Finds the conflicts about findings, before they have their final ids: they are known by their numbers."""
 
-    def __init__(self, denied: Denials, own: Set[tuple[str, str]], *, has_earlier: bool) -> None:
+    def __init__(self, denied: Denials, self_conflicts: Set[tuple[str, str]], *, has_earlier: bool) -> None:
         self._denied = denied
         #: The findings, by agent and name, about which an agent contradicts itself; and their numbers.
-        self._own = own
+        self._own = self_conflicts
         self.own_at: dict[tuple[str, str], int] = {}
         self._has_earlier = has_earlier
         self.disputes: dict[int, list[Conflict]] = {}
         #: The findings that have a finding of an earlier merge, by its mark.
         self.marks: dict[str, int] = {}
 
-    def checked(self, finding: MergedFinding, members: Sequence[ReportedFinding], at: int) -> MergedFinding:
+    def checked(self, finding: MergedFinding, members: Sequence[ReportedFinding], number: int) -> MergedFinding:
         """Return a finding, with a flag if there is a conflict about it."""
         if self._has_earlier:
-            self.marks.update((row.fingerprint, at) for row in members if row.is_merged)
+            self.marks.update((row.fingerprint, number) for row in members if row.is_merged)
         if self._own:
             names = ((row.opinion.agent, row.opinion.id or row.opinion.title) for row in members)
-            self.own_at.update((name, at) for name in names if name in self._own)
-        found: list[Conflict] = []
+            self.own_at.update((name, number) for name in names if name in self._own)
+        conflicts: list[Conflict] = []
         if len(finding.opinions) > 1 and not (members[0].fingerprint and is_settled(members)):
             unscored = unscored_agents(members) if "unscored" in finding.flags else frozenset()
-            found = conflicts_of(finding, unscored)
+            conflicts = conflicts_of(finding, unscored)
         if self._denied:
-            found.extend(presence_conflicts(finding, self._denied))
-        if not found:
+            conflicts.extend(presence_conflicts(finding, self._denied))
+        if not conflicts:
             return finding
-        self.disputes[at] = found
+        self.disputes[number] = conflicts
         return is_disputed(finding)
 
     def checked_singles(
@@ -155,7 +159,7 @@ class _Checks:
         if not self._denied and not self._has_earlier and not self._own:
             return findings
         numbered = enumerate(zip(findings, rows, strict=True), start)
-        return [self.checked(finding, (row,), at) for at, (finding, row) in numbered]
+        return [self.checked(finding, (row,), number) for number, (finding, row) in numbered]
 
 
 def _assemble(
@@ -291,7 +295,7 @@ def with_coverage(merge: Merge, coverage: tuple[LanguageCoverage, ...]) -> Merge
 def without_sections(merge: Merge, agents: Collection[str]) -> Merge:
     """Leave out what programs report besides findings, errors and blockers: it only repeats their findings."""
     kept = {
-        name: tuple(one for one in getattr(merge.sections, name) if one.agent not in agents)
+        name: tuple(entry for entry in getattr(merge.sections, name) if entry.agent not in agents)
         for name in ("summaries", "next_steps", "notes")
     }
     references = tuple(reference for reference in merge.sections.references if not set(reference.agents) <= set(agents))
@@ -331,8 +335,8 @@ def _is_changed(finding: MergedFinding, changed: Spans) -> bool:
     if not spans or finding.line is None:
         return bool(spans)
     last = finding.end_line or finding.line
-    at = bisect_right(spans, (last, 1 << 60))
-    return any(first <= last and finding.line <= end for first, end in spans[max(0, at - 2) : at + 1])
+    index = bisect_right(spans, (last, 1 << 60))
+    return any(first <= last and finding.line <= end for first, end in spans[max(0, index - 2) : index + 1])
 
 
 def _drop(merge: Merge, unwanted: Callable[[MergedFinding], bool], reason: str) -> Merge:

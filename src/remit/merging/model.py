@@ -236,18 +236,18 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_unread(self) -> bool:
         """Whether this is a review in which no reviewer read a file."""
-        return bool(self.coverage) and all(one.unread == one.files for one in self.coverage)
+        return bool(self.coverage) and all(coverage.unread == coverage.files for coverage in self.coverage)
 
     @property
     def is_mostly_unread(self) -> bool:
         """Whether this is a review in which no reviewer read most files of code."""
-        code = [one for one in self.coverage if one.language not in NOT_CODE]
-        return 2 * sum(one.unread for one in code) > sum(one.files for one in code)
+        code = [coverage for coverage in self.coverage if coverage.language not in NOT_CODE]
+        return 2 * sum(coverage.unread for coverage in code) > sum(coverage.files for coverage in code)
 
     @property
     def is_empty(self) -> bool:
         """Whether this is a review without a file to review."""
-        return bool(self.coverage) and not any(one.files for one in self.coverage)
+        return bool(self.coverage) and not any(coverage.files for coverage in self.coverage)
 
 
 class ReportedStatement(msgspec.Struct, frozen=True):

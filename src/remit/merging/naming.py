@@ -44,9 +44,9 @@ class IdParts(NamedTuple):
 @lru_cache(maxsize=4096)
 def id_parts(own_id: str, *, is_rule: bool) -> IdParts:
     """Return the parts of an id. One that an agent gives a row has letters and digits; a tool's rule has any form."""
-    found = None if is_rule else _ROW_ID.fullmatch(own_id)
-    if found:
-        return IdParts(own_id.upper(), found[1], f"-{found[2]}")
+    match = None if is_rule else _ROW_ID.fullmatch(own_id)
+    if match:
+        return IdParts(own_id.upper(), match[1], f"-{match[2]}")
     return IdParts(own_id.upper(), f"{own_id or _NO_ID}-", "")
 
 
@@ -59,7 +59,9 @@ def naming_order(finding: MergedFinding) -> tuple[object, ...]:
     """Return the key by which findings with one id are named."""
     location = (finding.path or "", finding.line or 0, finding.end_line or 0)
     absent = (finding.path is None, finding.line is None, finding.end_line is None)
-    texts = tuple((one.agent, one.id, one.title, one.details, one.confidence) for one in finding.opinions)
+    texts = tuple(
+        (opinion.agent, opinion.id, opinion.title, opinion.details, opinion.confidence) for opinion in finding.opinions
+    )
     reason = finding.reason if isinstance(finding.reason, str) else ""
     return (finding.agents, *location, finding.category, finding.id, texts, absent, str(finding.members), reason)
 

@@ -35,13 +35,13 @@ def reports_of(merge: Merge) -> list[Report]:
             by_agent[row.opinion.agent].append(row)
     reports = []
     for agent in merge.agents:
-        own = tuple(by_agent.pop(agent.agent, ()))
+        agent_rows = tuple(by_agent.pop(agent.agent, ()))
         reports.append(
             Report(
                 agent=agent.agent,
                 status=agent.status,
                 verdict=agent.verdict,
-                rows=own,
+                rows=agent_rows,
                 confidence=agent.confidence,
                 kind=agent.kind,
                 looked=agent.looked,
@@ -61,8 +61,8 @@ def renamed_conflicts(earlier: Sequence[Merge], new: Mapping[str, str]) -> list[
         for finding in (*merge.findings, *merge.dropped):
             ids[finding.id].add(new.get(_mark(finding, name), finding.id))
         for conflict in merge.conflicts:
-            found = [] if conflict.kind == "compliance" else list(ids.get(conflict.finding, ()))
-            conflicts.append(msgspec.structs.replace(conflict, finding=found[0]) if len(found) == 1 else conflict)
+            new_ids = [] if conflict.kind == "compliance" else list(ids.get(conflict.finding, ()))
+            conflicts.append(msgspec.structs.replace(conflict, finding=new_ids[0]) if len(new_ids) == 1 else conflict)
     return conflicts
 
 
@@ -93,9 +93,9 @@ def _rows_of(finding: MergedFinding, name: str) -> list[ReportedFinding]:
     mark = _mark(finding, name)
     computed = _COMPUTED.union(*(opinion.flags for opinion in finding.opinions))
     flags = tuple(flag for flag in finding.flags if flag not in computed)
-    own: dict[str, list[Member]] = defaultdict(list)
+    by_agent: dict[str, list[Member]] = defaultdict(list)
     for member in finding.members:
-        own[member.agent].append(member)
+        by_agent[member.agent].append(member)
     return [
         ReportedFinding(
             opinion=opinion,
@@ -106,7 +106,7 @@ def _rows_of(finding: MergedFinding, name: str) -> list[ReportedFinding]:
             flags=flags,
             fingerprint=mark,
             reason=_lasting(finding),
-            members=tuple(own[opinion.agent]),
+            members=tuple(by_agent[opinion.agent]),
         )
         for opinion in finding.opinions
     ]

@@ -21,9 +21,9 @@ def folded_title(title: str) -> str:
 
 
 @lru_cache(maxsize=65536)
-def title_similarity(one: str, other: str) -> float:
+def title_similarity(title: str, other: str) -> float:
     """Return the token-set similarity of two folded titles; the order of the two does not matter."""
-    if one == other:
+    if title == other:
         return 100.0
-    one, other = sorted((one, other))
-    return fuzz.token_set_ratio(one, other, score_cutoff=SAME_TITLE) if one else 0.0
+    title, other = sorted((title, other))
+    return fuzz.token_set_ratio(title, other, score_cutoff=SAME_TITLE) if title else 0.0

@@ -31,23 +31,27 @@ class AppliedAnswers(NamedTuple):
 
 async def apply_answers(database: Database, lease: PlanLease, plan: int, phase: PhaseRow) -> AppliedAnswers:
     """Apply the new answers for a phase, and return the effect of all of them."""
-    answered = [one for one in await plans.escalations(database, plan) if one.phase == phase.number and one.answer]
+    answered = [
+        answer for answer in await plans.escalations(database, plan) if answer.phase == phase.number and answer.answer
+    ]
     if not answered:
         return AppliedAnswers()
-    delegations = {one.id: one for one in await plans.delegations_of(database, plan, [phase.number])}
-    for one in answered:
-        if not one.is_applied:
-            step, reason = _step(one)
-            await lease.apply(one, _change(one, delegations, phase), phase, step, reason)
-    about_phase = [one for one in answered if one.delegation is None]
+    delegations = {
+        delegation.id: delegation for delegation in await plans.delegations_of(database, plan, [phase.number])
+    }
+    for answer in answered:
+        if not answer.is_applied:
+            step, reason = _step(answer)
+            await lease.apply(answer, _change(answer, delegations, phase), phase, step, reason)
+    about_phase = [answer for answer in answered if answer.delegation is None]
     return AppliedAnswers(
-        is_cancelled=any(one.answer == "cancel" for one in answered),
+        is_cancelled=any(answer.answer == "cancel" for answer in answered),
         is_skipped=bool(about_phase) and about_phase[-1].answer == "skip",
         texts={
-            number: one.words or ""
-            for one in answered
-            if one.answer in ("retry", "text")
-            for number in (delegations if one.delegation is None else [one.delegation])
+            number: answer.words or ""
+            for answer in answered
+            if answer.answer in ("retry", "text")
+            for number in (delegations if answer.delegation is None else [answer.delegation])
         },
     )
 
@@ -105,7 +109,9 @@ def owner_of(plan: PlanRow) -> Owner | None:
 async def open_questions_of(database: Database, job: int) -> list[Escalation]:
     """Return the open questions of an orchestrator and of its delegations."""
     rows = await database.rows("plans.open_of_job", job=job)
-    return [one for row in rows for one in await plans.escalations(database, row["id"]) if one.answer is None]
+    return [
+        question for row in rows for question in await plans.escalations(database, row["id"]) if question.answer is None
+    ]
 
 
 class GivenAnswer(NamedTuple):

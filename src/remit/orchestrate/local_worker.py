@@ -90,14 +90,14 @@ async def ensure_worker(
     Yield the queue of a worker in this process, or None if other workers are alive and serve `queue`. If they die, a
     worker in this process takes over. If that worker fails, the block fails too.
     """
-    own = None if await workers.is_served(database, queue, settings.takeover_seconds) else f"run-{uuid.uuid4()}"
-    worker = short_poll_worker(database, settings, own or queue, concurrency)
+    own_queue = None if await workers.is_served(database, queue, settings.takeover_seconds) else f"run-{uuid.uuid4()}"
+    worker = short_poll_worker(database, settings, own_queue or queue, concurrency)
     loop = asyncio.get_running_loop()
     _users[loop] += 1
     try:
         async with LocalWorker(worker) as local:
-            local.start(None if own else _run_when_needed(worker, database, settings, queue))
-            yield own
+            local.start(None if own_queue else _run_when_needed(worker, database, settings, queue))
+            yield own_queue
     finally:
         _users[loop] -= 1
         if not _users[loop]:  # close the connections while their event loop still runs

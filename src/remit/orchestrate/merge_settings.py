@@ -50,4 +50,8 @@ def workspace_settings(workspace: Path) -> MergeSettings:
 
 def _expert_weights(definitions: Iterable[Definition], weight: float) -> dict[str, float]:
     """Return the weight of each agent in the categories that its definition names as its expertise."""
-    return {f"{slug(one.name)}/{category.lower()}": weight for one in definitions for category in one.expertise}
+    return {
+        f"{slug(definition.name)}/{category.lower()}": weight
+        for definition in definitions
+        for category in definition.expertise
+    }

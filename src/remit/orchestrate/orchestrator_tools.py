@@ -162,7 +162,7 @@ def orchestrator_prompt(registry: Registry | None = None) -> str:
     The default registry is the built-in team.
     """
     registry = registry or Registry([built_in_team()])
-    team = "\n".join(_member(one, registry) for one in registry)
+    team = "\n".join(_member(definition, registry) for definition in registry)
     rules = "\n".join([*(f"- {name} (L{level}): {text}" for name, level, text in RULES), _ADVICE])
     return _INTRODUCTION.format(team=team, rules=rules, lookups="\n".join(lookup_lines()))
 

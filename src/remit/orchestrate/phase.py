@@ -44,28 +44,33 @@ class PlanReader:
         self.learns_weights = learns_weights(load(root))
         self._options: dict[str, Options] = {}
 
-    def reports(self, one: Delegation) -> list[Report]:
+    def reports(self, delegation: Delegation) -> list[Report]:
         """Return the reports of a delegation. Without a result it counts as failed, unless it was skipped or waits."""
-        if one.state == "skipped":
-            report = self._read(one) if one.result else failed_report(one.agent)
+        if delegation.state == "skipped":
+            report = self._read(delegation) if delegation.result else failed_report(delegation.agent)
             return [msgspec.structs.replace(report, status=SKIPPED)]
-        if one.result and one.state in ("accepted", "rejected", "failed", "escalated"):
-            if one.verdict == "accept" and status_in(one.result) is None:  # its answer is not a report: contract none
-                return [Report(agent=one.agent, status="SUCCESS", verdict=one.verdict)]
-            return [self._read(one)]
-        if not one.result and one.state in ("rejected", "failed", "escalated"):
+        if delegation.result and delegation.state in ("accepted", "rejected", "failed", "escalated"):
+            if (
+                delegation.verdict == "accept" and status_in(delegation.result) is None
+            ):  # its answer is not a report: contract none
+                return [Report(agent=delegation.agent, status="SUCCESS", verdict=delegation.verdict)]
+            return [self._read(delegation)]
+        if not delegation.result and delegation.state in ("rejected", "failed", "escalated"):
             # Not with `expect`: another delegation of the same agent may have a result.
-            return [failed_report(one.agent, one.error or "", recovery_options(one))]
+            return [failed_report(delegation.agent, delegation.error or "", recovery_options(delegation))]
         return []
 
-    def partial(self, one: Delegation) -> str:
+    def partial(self, delegation: Delegation) -> str:
         """Return the part of a failed delegation's output that holds, or an empty text.
 
         The error form of a subagent that reported its failure was accepted, so all of it holds.
         """
-        if not one.result or one.verdict == "accept":
-            return one.result or ""
-        return verified_part(one.result, check_text(one.result, one.name, self._checked_with(one), self._sources))
+        if not delegation.result or delegation.verdict == "accept":
+            return delegation.result or ""
+        return verified_part(
+            delegation.result,
+            check_text(delegation.result, delegation.name, self._checked_with(delegation), self._sources),
+        )
 
     def _of(self, delegation: Delegation) -> DelegationSpec:
         phase = self._spec.phases[delegation.phase]
@@ -79,18 +84,22 @@ class PlanReader:
             self._options[profile] = Options(profile=profile).validated()
         return self._options[profile]
 
-    def _read(self, one: Delegation) -> Report:
+    def _read(self, delegation: Delegation) -> Report:
         """Return a result under its agent's name, as it was judged when it arrived.
 
         The result of a job that did not complete has the status FAILED.
         """
-        report = self._stored(one)
+        report = self._stored(delegation)
         if report is None:
-            data = (one.result or "").encode("utf-8", "replace")
-            report = read_report(data, one.agent, self._checked_with(one), self._sources, one.verdict)
-        if one.state not in ("failed", "escalated"):
+            data = (delegation.result or "").encode("utf-8", "replace")
+            report = read_report(
+                data, delegation.agent, self._checked_with(delegation), self._sources, delegation.verdict
+            )
+        if delegation.state not in ("failed", "escalated"):
             return report
-        return with_error(msgspec.structs.replace(report, status="FAILED"), one.error or "", recovery_options(one))
+        return with_error(
+            msgspec.structs.replace(report, status="FAILED"), delegation.error or "", recovery_options(delegation)
+        )
 
     def _stored(self, delegation: Delegation) -> Report | None:
         """Return the stored report; None for one of an earlier version, or that was not checked."""
@@ -149,15 +158,23 @@ class PhaseMerge:
 
 def has_no_result(spec: PhaseSpec, delegations: Sequence[Delegation]) -> bool:
     """Return whether no delegation of a phase was accepted, except those that only load context."""
-    loaders = {name for name, one in zip(delegation_names(spec), spec.delegations, strict=True) if one.loads_context}
+    loaders = {
+        name
+        for name, delegation in zip(delegation_names(spec), spec.delegations, strict=True)
+        if delegation.loads_context
+    }
     tried = [delegation for delegation in delegations if delegation.state != "skipped"]
-    return any(one.name not in loaders for one in tried) and not any(one.state == "accepted" for one in tried)
+    return any(delegation.name not in loaders for delegation in tried) and not any(
+        delegation.state == "accepted" for delegation in tried
+    )
 
 
 async def delegation_batches(database: Database, delegations: Sequence[Delegation]) -> AsyncIterator[list[Delegation]]:
     """Yield delegations with their results in batches, so that memory does not grow with their number."""
     for start in range(0, len(delegations), _BATCH):
-        yield await plans.whole_delegations(database, [one.id for one in delegations[start : start + _BATCH]])
+        yield await plans.whole_delegations(
+            database, [delegation.id for delegation in delegations[start : start + _BATCH]]
+        )
 
 
 async def whole_plan(database: Database, row: PlanRow) -> PhaseMerge:
@@ -184,15 +201,15 @@ async def render_inputs(
     missing: list[str] = []
     instead: list[str] = []
     async for batch in delegation_batches(database, inputs):
-        for one in batch:
-            if one.state != "accepted":
-                missing.append(_missing_text(one))
-                texts = await asyncio.to_thread(substitutes, one, reader)
+        for delegation in batch:
+            if delegation.state != "accepted":
+                missing.append(_missing_text(delegation))
+                texts = await asyncio.to_thread(substitutes, delegation, reader)
                 instead += texts[: MAX_INPUTS - len(instead)]
                 continue
-            file = await asyncio.to_thread(keep_result, folder, one)
+            file = await asyncio.to_thread(keep_result, folder, delegation)
             if len(results) < MAX_INPUTS:
-                results.append(frame_result(one.agent, one.verdict, one.result or "", file))
+                results.append(frame_result(delegation.agent, delegation.verdict, delegation.result or "", file))
             else:
                 files.append(str(file))
     head = ["Results of earlier phases:"] if results else []

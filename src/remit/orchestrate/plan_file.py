@@ -99,9 +99,9 @@ def read_plan(file: Path, registry: Registry | None = None, unknown: list[str] |
         raise UsageError(f"{file}{lines.of_error(str(error))}: {_problem_text(str(error))}") from error
     check_plan(plan, str(file), lines, registry if unknown is None else None)
     if registry is not None and unknown is not None:
-        for at, phase in enumerate(plan.phases):
+        for number, phase in enumerate(plan.phases):
             problems = _unknown_agents(phase, registry)
-            unknown += [f"{file}{lines.line('phases', at, *path)}: {text}" for path, text in problems]
+            unknown += [f"{file}{lines.line('phases', number, *path)}: {text}" for path, text in problems]
     return plan
 
 
@@ -131,9 +131,9 @@ def _from_yaml(text: str, file: Path) -> Any:
 def _typed(value: Any, name: str = "") -> Any:
     """Convert YAML values, which are all text, to the types of their fields."""
     if isinstance(value, dict):
-        return {key: _typed(one, key) for key, one in value.items() if one is not None}
+        return {key: _typed(inner, key) for key, inner in value.items() if inner is not None}
     if isinstance(value, list):
-        return [_typed(one, name) for one in value]
+        return [_typed(item, name) for item in value]
     if name in _NUMBERS and isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)?", value):
         return float(value) if "." in value else int(value)
     if name in _SWITCHES and value in ("true", "false"):
@@ -155,7 +155,7 @@ def _problem_text(error_text: str) -> str:
     """Return an error of msgspec in the words of a plan file."""
     match = _WRONG_TYPE.match(error_text)
     if match:
-        expected = [_TYPE_WORDS.get(one, one) for one in match["expected"].split(" | ") if one != "null"]
+        expected = [_TYPE_WORDS.get(name, name) for name in match["expected"].split(" | ") if name != "null"]
         received = _TYPE_WORDS.get(match["received"], match["received"])
         return f"{match['field']!r} must be {' or '.join(expected)}, not {received}"
     if missing := _MISSING.match(error_text):
@@ -177,10 +177,10 @@ def _table_of(error_text: str) -> str:
 def _unknown_field(name: str, table: str) -> str:
     """Return an error with the field that is meant, or with the tables that have the field."""
     problem = f"{table} has no field {name!r}"
-    owners = [one for one, fields in _TABLES.items() if name in fields.__struct_fields__]
+    owners = [owner for owner, fields in _TABLES.items() if name in fields.__struct_fields__]
     if owners:
         return f"{problem}; it is a field of {' and of '.join(owners)}"
-    every = {field for one in _TABLES.values() for field in one.__struct_fields__}
+    every = {field for kind in _TABLES.values() for field in kind.__struct_fields__}
     return problem + (did_you_mean(name, _TABLES[table].__struct_fields__) or did_you_mean(name, every))
 
 
@@ -204,18 +204,18 @@ def _problems(plan: Plan, registry: Registry | None) -> Iterator[_Problem]:
             yield (field,), _not_positive(field, value)
     total = 0
     earlier: list[str] = []
-    for at, phase in enumerate(plan.phases):
+    for number, phase in enumerate(plan.phases):
         total += len(phase.delegations)
-        if at >= MAX_PHASES or total > MAX_DELEGATIONS:
+        if number >= MAX_PHASES or total > MAX_DELEGATIONS:
             yield (
-                ("phases", at),
+                ("phases", number),
                 f"more than {MAX_PHASES} phases or {MAX_DELEGATIONS} delegations: split the plan",
             )
         for path, text in _phase_problems(phase, earlier):
-            yield ("phases", at, *path), text
+            yield ("phases", number, *path), text
         if registry is not None:
             for path, text in _unknown_agents(phase, registry):
-                yield ("phases", at, *path), text
+                yield ("phases", number, *path), text
         earlier.append(phase.name)
 
 
@@ -234,9 +234,9 @@ def _phase_problems(phase: PhaseSpec, earlier: list[str]) -> Iterator[_Problem]:
         yield ("parallel",), f"parallel must be at least 1, not {phase.parallel}"
     if phase.threshold is not None and not 0 <= phase.threshold <= 100:
         yield ("threshold",), f"threshold must be from 0 to 100, not {phase.threshold:g}"
-    for at, delegation in enumerate(phase.delegations):
+    for number, delegation in enumerate(phase.delegations):
         for field, text in _delegation_problems(delegation):
-            yield ("delegations", at, field), f"{text} ({delegation.name or delegation.agent!r} in {phase.name!r})"
+            yield ("delegations", number, field), f"{text} ({delegation.name or delegation.agent!r} in {phase.name!r})"
     yield from _shared_writes(phase)
 
 
@@ -261,16 +261,16 @@ def _shared_writes(phase: PhaseSpec) -> Iterator[_Problem]:
     """Yield delegations that would write the same file, or a file in a folder of another one."""
     writers: dict[str, str] = {}
     inside: defaultdict[str, set[str]] = defaultdict(set)
-    for at, (own, one) in enumerate(zip(delegation_names(phase), phase.delegations, strict=True)):
-        for written in one.writes:
+    for number, (name, delegation) in enumerate(zip(delegation_names(phase), phase.delegations, strict=True)):
+        for written in delegation.writes:
             path = posixpath.normpath(written.strip() or ".")
             above = _folders(path)
             others = {writers[each] for each in (path, *above) if each in writers} | inside[path]
-            for other in sorted(others - {own})[:1]:
-                yield ("delegations", at, "writes"), f"{other!r} and {own!r} would both write {written!r}"
-            writers[path] = own
+            for other in sorted(others - {name})[:1]:
+                yield ("delegations", number, "writes"), f"{other!r} and {name!r} would both write {written!r}"
+            writers[path] = name
             for each in above:
-                inside[each].add(own)
+                inside[each].add(name)
 
 
 def _folders(path: str) -> list[str]:
@@ -279,10 +279,10 @@ def _folders(path: str) -> list[str]:
 
 
 def _unknown_agents(phase: PhaseSpec, registry: Registry) -> Iterator[_Problem]:
-    for at, delegation in enumerate(phase.delegations):
+    for number, delegation in enumerate(phase.delegations):
         if delegation.runner in (None, "model") and registry.get(delegation.agent) is None:
             why = registry.why_missing(delegation.agent)
-            yield ("delegations", at, "agent"), f"there is no definition {delegation.agent!r}{why}"
+            yield ("delegations", number, "agent"), f"there is no definition {delegation.agent!r}{why}"
 
 
 def _toml_lines(text: str) -> Iterator[tuple[ValuePath, int]]:
@@ -302,9 +302,9 @@ def _toml_lines(text: str) -> Iterator[tuple[ValuePath, int]]:
 
 def _header_path(names: list[str], counts: dict[ValuePath, int], *, is_item: bool) -> ValuePath:
     path: ValuePath = ()
-    for at, name in enumerate(names):
+    for level, name in enumerate(names):
         path = (*path, PLURALS.get(name.strip(), name.strip()))
-        if is_item and at == len(names) - 1:
+        if is_item and level == len(names) - 1:
             counts[path] = counts.get(path, -1) + 1
         if path in counts:
             path = (*path, counts[path])
@@ -333,6 +333,6 @@ def _node_lines(node: Any, path: ValuePath, visited: set[int]) -> Iterator[tuple
             yield inner, key.start_mark.line + 1
             yield from _node_lines(value, inner, visited)
     elif isinstance(node, yaml.SequenceNode):
-        for at, item in enumerate(node.value):
-            yield (*path, at), item.start_mark.line + 1
-            yield from _node_lines(item, (*path, at), visited)
+        for index, item in enumerate(node.value):
+            yield (*path, index), item.start_mark.line + 1
+            yield from _node_lines(item, (*path, index), visited)

@@ -34,9 +34,9 @@ def progress_path(data: Path) -> Path:
 
 def find_progress(root: Path, data: Path) -> Path | None:
     """Return the project's progress file, else the newest file of an earlier tool."""
-    own = progress_path(data)
-    if own.exists():
-        return own
+    current = progress_path(data)
+    if current.exists():
+        return current
     older = sorted(
         (root / ".claude" / "workspaces").glob("*/claude-progress.json"), key=lambda path: path.stat().st_mtime
     )
@@ -175,14 +175,14 @@ def set_work(progress: dict[str, Any], key: str, **fields: Any) -> dict[str, Any
 
     The entries are under `work`, so that several plans and orchestrators do not overwrite each other.
     """
-    entry = next((one for one in _entries(progress) if one.get("key") == key), None)
+    entry = next((work for work in _entries(progress) if work.get("key") == key), None)
     if entry is None:
         entry = {"key": key, "name": "", "status": "in_progress", "position": "", "nextAction": "", "questions": []}
     entry.update(fields)
-    entries = [*(one for one in _entries(progress) if one.get("key") != key), entry]
-    finished = [one for one in entries if one.get("status") not in ("blocked", "in_progress")]
+    entries = [*(work for work in _entries(progress) if work.get("key") != key), entry]
+    finished = [work for work in entries if work.get("status") not in ("blocked", "in_progress")]
     surplus = finished[: max(0, len(entries) - MAX_WORK)]
-    progress["work"] = [one for one in entries if one not in surplus][-MAX_WORK:]
+    progress["work"] = [work for work in entries if work not in surplus][-MAX_WORK:]
     summarize(progress)
     return entry
 
@@ -194,7 +194,7 @@ def set_blockers(progress: dict[str, Any], key: str, phase: str, blockers: Itera
     by_phase = dict(by_phase) if isinstance(by_phase, dict) else {}
     by_phase[phase] = list(dict.fromkeys(blockers))
     entry["phaseBlockers"] = by_phase
-    entry["blockers"] = list(dict.fromkeys(one for texts in by_phase.values() for one in _list(texts)))
+    entry["blockers"] = list(dict.fromkeys(text for texts in by_phase.values() for text in _list(texts)))
     summarize(progress)
 
 
@@ -202,11 +202,13 @@ def resolve_blocker(progress: dict[str, Any], text: str) -> list[str]:
     """Remove the blockers that results report and that contain a text, and return them."""
     resolved: list[str] = []
     for entry in _entries(progress):
-        resolved += [one for one in _list(entry.get("blockers")) if text in str(one)]
-        entry["blockers"] = [one for one in _list(entry.get("blockers")) if text not in str(one)]
+        resolved += [blocker for blocker in _list(entry.get("blockers")) if text in str(blocker)]
+        entry["blockers"] = [blocker for blocker in _list(entry.get("blockers")) if text not in str(blocker)]
         by_phase = entry.get("phaseBlockers")
         phases = by_phase.items() if isinstance(by_phase, dict) else ()
-        entry["phaseBlockers"] = {name: [one for one in _list(texts) if text not in str(one)] for name, texts in phases}
+        entry["phaseBlockers"] = {
+            name: [blocker for blocker in _list(texts) if text not in str(blocker)] for name, texts in phases
+        }
     summarize(progress)
     return list(dict.fromkeys(map(str, resolved)))
 
@@ -216,7 +218,7 @@ def summarize(progress: dict[str, Any]) -> None:
     entries = _entries(progress)
     if not entries:
         return
-    by_status = {status: [one for one in entries if one.get("status") == status] for status in STATUSES}
+    by_status = {status: [entry for entry in entries if entry.get("status") == status] for status in STATUSES}
     first = (by_status["blocked"] or by_status["in_progress"] or entries)[-1]
     status = first.get("status")
     progress["status"] = status if status in STATUSES else "completed"
@@ -231,10 +233,10 @@ def summarize(progress: dict[str, Any]) -> None:
 def open_questions(progress: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the questions that wait for a person; each has the key of its work."""
     return [
-        {**one, "work": entry.get("key")}
+        {**question, "work": entry.get("key")}
         for entry in _entries(progress)
-        for one in _list(entry.get("questions"))
-        if isinstance(one, dict)
+        for question in _list(entry.get("questions"))
+        if isinstance(question, dict)
     ]
 
 
@@ -246,7 +248,7 @@ def open_work(progress: dict[str, Any]) -> list[dict[str, Any]]:
 
 def next_actions(progress: dict[str, Any]) -> list[str]:
     """Return the next action of each unfinished work, or else of the project."""
-    actions = [str(one["nextAction"]) for one in open_work(progress) if one.get("nextAction")]
+    actions = [str(work["nextAction"]) for work in open_work(progress) if work.get("nextAction")]
     return list(dict.fromkeys(actions)) or [progress["resumptionContext"]["nextAction"]]
 
 
@@ -254,7 +256,7 @@ def close_question(progress: dict[str, Any], question: int, next_action: str) ->
     """Remove an answered question. Work without another open question is no longer blocked."""
     for entry in _entries(progress):
         questions = _list(entry.get("questions"))
-        left = [one for one in questions if not (isinstance(one, dict) and one.get("id") == question)]
+        left = [asked for asked in questions if not (isinstance(asked, dict) and asked.get("id") == question)]
         if len(left) < len(questions):
             entry["questions"] = left
             if not left:
@@ -267,7 +269,9 @@ def replace_warning(progress: dict[str, Any], agent: str, where: str, note: str)
     mark = f" ({where}): "
     earlier = f"Agent {agent} failed, "
     kept = [
-        one for one in progress["warnings"] if not (isinstance(one, str) and one.startswith(earlier) and mark in one)
+        warning
+        for warning in progress["warnings"]
+        if not (isinstance(warning, str) and warning.startswith(earlier) and mark in warning)
     ]
     progress["warnings"] = [*kept, note]
 
@@ -276,12 +280,12 @@ def add_facts(progress: dict[str, Any], name: str, facts: Iterable[str]) -> None
     """Add key files or decisions to the context for a resumption, the newest last."""
     context = progress["resumptionContext"]
     new = list(dict.fromkeys(facts))
-    context[name] = [*(one for one in context[name] if one not in new), *new][-MAX_FACTS:]
+    context[name] = [*(fact for fact in context[name] if fact not in new), *new][-MAX_FACTS:]
 
 
 def _entries(progress: dict[str, Any]) -> list[dict[str, Any]]:
-    return [one for one in _list(progress.get("work")) if isinstance(one, dict)]
+    return [entry for entry in _list(progress.get("work")) if isinstance(entry, dict)]
 
 
-def _question_text(one: dict[str, Any]) -> str:
-    return f"question {one.get('id')} ({one.get('work')}): {one.get('reason')}"
+def _question_text(question: dict[str, Any]) -> str:
+    return f"question {question.get('id')} ({question.get('work')}): {question.get('reason')}"

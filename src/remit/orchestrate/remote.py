@@ -100,10 +100,10 @@ class RemoteServer:
         if len(data) > _MAX_ANSWER:
             raise EnvironmentBroken(f"the answer of {self._url} is larger than {_MAX_ANSWER >> 20} MB")
         try:
-            found: dict[str, Any] = json.loads(data)
+            answered: dict[str, Any] = json.loads(data)
         except ValueError as error:
             raise EnvironmentBroken(f"the answer of {self._url} is not JSON: is it a `remit serve`?") from error
-        return found
+        return answered
 
     def _open(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         data = json.dumps(body).encode() if body is not None else b"" if method == "POST" else None

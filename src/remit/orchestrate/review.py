@@ -54,13 +54,21 @@ def find_team(configured: Configuration, root: Path, scope: Sequence[str], names
     keys = KEYS.get(provider, ())
     has_model = any(os.environ.get(key) for key in keys) or (not keys and bool(provider))
     available = tuple(find_analysers(root, scope, has_sandbox=not sandbox_problem()))
-    own = [name for name, line in configured["runners"].items() if "sarif" in line]
-    analysers = [one.analyser.name for one in available if not one.why_not and one.analyser.name not in own] + own
+    own_names = [name for name, line in configured["runners"].items() if "sarif" in line]
+    analysers = [
+        candidate.analyser.name
+        for candidate in available
+        if not candidate.why_not and candidate.analyser.name not in own_names
+    ] + own_names
     why = "" if has_model else f"no key for {provider} is set ({' or '.join(keys)})"
     if not names:
         return ReviewTeam(tuple(REVIEWERS) if has_model else (), tuple(analysers), model, why, available)
-    every = {*REVIEWERS, *own, *(one.analyser.name for one in available)}
-    reasons = {one.analyser.name: one.why_not for one in available if one.analyser.name not in own}
+    every = {*REVIEWERS, *own_names, *(candidate.analyser.name for candidate in available)}
+    reasons = {
+        candidate.analyser.name: candidate.why_not
+        for candidate in available
+        if candidate.analyser.name not in own_names
+    }
     for name in names:
         if name not in every:
             raise UsageError(
@@ -68,10 +76,15 @@ def find_team(configured: Configuration, root: Path, scope: Sequence[str], names
             )
         if reasons.get(name):
             raise UsageError(f"{name} cannot review here: {reasons[name]}")
-    subagents = tuple(one for one in REVIEWERS if one in names)
+    subagents = tuple(agent for agent in REVIEWERS if agent in names)
     if subagents and not has_model:
         raise UsageError(f"{', '.join(subagents)} cannot review here: {why}")
-    return ReviewTeam(subagents, tuple(one for one in analysers if one in names), model, available=available)
+    return ReviewTeam(
+        subagents,
+        tuple(name for name in analysers if name in names),
+        model,
+        available=available,
+    )
 
 
 #: Why a reviewer that applies does not take part.
@@ -97,18 +110,22 @@ def reviewers_of(team: ReviewTeam) -> list[Reviewer]:
     listed = [Reviewer(name, is_used=True, about="subagent") for name in team.subagents]
     if team.why_no_model:
         listed.append(Reviewer(SUBAGENTS, is_used=False, about=team.why_no_model))
-    for one in team.available:
-        name, is_used = one.analyser.name, one.analyser.name in team.analysers
-        count = "1 file" if len(one.files) == 1 else f"{len(one.files):,} files"
-        about = f"{count}: {one.analyser.about}" if is_used else one.why_not or NOT_NAMED
-        listed.append(Reviewer(name, is_used, about, has_files=one.why_not != NO_FILES))
-    known = {one.name for one in listed}
+    for candidate in team.available:
+        name, is_used = candidate.analyser.name, candidate.analyser.name in team.analysers
+        count = "1 file" if len(candidate.files) == 1 else f"{len(candidate.files):,} files"
+        about = f"{count}: {candidate.analyser.about}" if is_used else candidate.why_not or NOT_NAMED
+        listed.append(Reviewer(name, is_used, about, has_files=candidate.why_not != NO_FILES))
+    known = {reviewer.name for reviewer in listed}
     return listed + [Reviewer(name, is_used=True, about="configured") for name in team.analysers if name not in known]
 
 
 def unused_reviewers(team: ReviewTeam) -> list[Reviewer]:
     """Return the reviewers that do not take part although they have files here, unless others were named."""
-    return [one for one in reviewers_of(team) if not one.is_used and one.has_files and one.about != NOT_NAMED]
+    return [
+        reviewer
+        for reviewer in reviewers_of(team)
+        if not reviewer.is_used and reviewer.has_files and reviewer.about != NOT_NAMED
+    ]
 
 
 def with_unused(merge: Merge, team: ReviewTeam) -> Merge:
@@ -116,7 +133,7 @@ def with_unused(merge: Merge, team: ReviewTeam) -> Merge:
     unused = unused_reviewers(team)
     if not unused:
         return merge
-    text = "\n".join(f"- {one.name}: {one.about}" for one in unused)
+    text = "\n".join(f"- {reviewer.name}: {reviewer.about}" for reviewer in unused)
     notes = (*merge.sections.notes, Note("remit", "Reviewers that were not used", text))
     return msgspec.structs.replace(merge, sections=msgspec.structs.replace(merge.sections, notes=notes))
 
@@ -179,5 +196,7 @@ def reviewed_scope(plan: Plan) -> tuple[str, ...] | None:
     scopes = {delegation.scope for delegation in delegations}
     if len(scopes) != 1 or plan.name != f"{_REVIEW_OF}{', '.join(*scopes)}":
         return None
-    tasks = all(one.task == REVIEWERS.get(one.agent) or one.runner == "sarif" for one in delegations)
+    tasks = all(
+        delegation.task == REVIEWERS.get(delegation.agent) or delegation.runner == "sarif" for delegation in delegations
+    )
     return scopes.pop() if tasks else None

@@ -118,13 +118,15 @@ class DelegationStepper:
         delegations = {row.id: row for row in rows}
         specs = dict(zip(delegation_names(spec), with_phase_defaults(spec), strict=True))
         pause = _POLL_SECONDS
-        while busy := [one for one in delegations.values() if one.state not in (*SETTLED, "escalated")]:
+        while busy := [
+            delegation for delegation in delegations.values() if delegation.state not in (*SETTLED, "escalated")
+        ]:
             ready = await self._ready(busy, spec.parallel)
-            for one in ready:
-                full = (await plans.whole_delegations(self._database, [one.id]))[0]
-                await self._advance(specs[one.name], full, inputs, answers.get(one.id, ""))
+            for delegation in ready:
+                full = (await plans.whole_delegations(self._database, [delegation.id]))[0]
+                await self._advance(specs[delegation.name], full, inputs, answers.get(delegation.id, ""))
                 full.result = full.fallback = None  # keeps memory flat: a phase may have many results
-                delegations[one.id] = full
+                delegations[delegation.id] = full
             if ready and self._context.on_change is not None:
                 await self._context.on_change()
             elif not ready:
@@ -136,7 +138,11 @@ class DelegationStepper:
 
     async def _ready(self, busy: list[Delegation], parallel: int) -> list[Delegation]:
         """Return the delegations whose job has ended, and those that may be submitted now."""
-        running = {one.job: one for one in busy if one.state == "running" and one.job is not None}
+        running = {
+            delegation.job: delegation
+            for delegation in busy
+            if delegation.state == "running" and delegation.job is not None
+        }
         self._listener.expect(running)
         ended = []
         for row in await self._database.rows("plans.not_running", jobs=list(running)) if running else ():
@@ -145,7 +151,7 @@ class DelegationStepper:
                 self._requeues.pop(row["id"], None)
             else:
                 await self._requeue(row["id"], row["priority"])
-        queued = [one for one in busy if one.state == "queued"]
+        queued = [delegation for delegation in busy if delegation.state == "queued"]
         return ended + queued[: max(0, parallel - len(running))]
 
     async def _requeue(self, job: int, priority: int) -> None:
@@ -162,57 +168,63 @@ class DelegationStepper:
                 await jobs.enqueue(connection, job, queue, priority)
         self._requeues[job] = now + 2 * interval, 2 * interval
 
-    async def _advance(self, spec: DelegationSpec, one: Delegation, inputs: InputsCallback, answer: str) -> None:
+    async def _advance(self, spec: DelegationSpec, delegation: Delegation, inputs: InputsCallback, answer: str) -> None:
         """Do the next step of a delegation and store it."""
-        job = await jobs.get(self._database, one.job) if one.job is not None else None
-        submissions = len(await self._database.rows("transcript.results", job=one.job)) if job else 0
-        step = next_step(spec, one, job, submissions)
+        job = await jobs.get(self._database, delegation.job) if delegation.job is not None else None
+        submissions = len(await self._database.rows("transcript.results", job=delegation.job)) if job else 0
+        step = next_step(spec, delegation, job, submissions)
         if step.name == "wait":
             return
         if job is not None and step.name != "submit":
-            one.result, one.verdict = job.result or one.result, job.verdict
-            one.error = None if step.name in ("accept", "correct") else _failure_text(job, failure_in(job.result))
+            delegation.result, delegation.verdict = job.result or delegation.result, job.verdict
+            delegation.error = (
+                None if step.name in ("accept", "correct") else _failure_text(job, failure_in(job.result))
+            )
         if step.name == "submit":
             try:
-                one.job = await self._submit(spec, one, task_text(spec, one, await inputs(), answer))
-                one.state = "running"
+                delegation.job = await self._submit(
+                    spec, delegation, task_text(spec, delegation, await inputs(), answer)
+                )
+                delegation.state = "running"
             except UsageError as error:  # a delegation that cannot be dispatched must not stop the others
-                one.error, step = str(error), _refused_step(spec, one, str(error))
-                await self._fail(spec, one, None, step)
+                delegation.error, step = str(error), _refused_step(spec, delegation, str(error))
+                await self._fail(spec, delegation, None, step)
         elif step.name == "correct":
             await correct(self._database, job.id if job else 0, self._context.queue)
-            one.corrections = 1
+            delegation.corrections = 1
         elif step.name == "accept":
-            one.state = "accepted"
-            await self._resolve_warning(spec, one)
+            delegation.state = "accepted"
+            await self._resolve_warning(spec, delegation)
         else:
-            await self._fail(spec, one, job, step)
-        await self._lease.save(one, step.name, step.reason)
+            await self._fail(spec, delegation, job, step)
+        await self._lease.save(delegation, step.name, step.reason)
 
-    async def _fail(self, spec: DelegationSpec, one: Delegation, job: Job | None, step: Step) -> None:
+    async def _fail(self, spec: DelegationSpec, delegation: Delegation, job: Job | None, step: Step) -> None:
         """Do a step of the failure policy."""
-        warning = failure_warning(one.agent)
-        if warning not in one.warnings:
-            one.warnings.append(warning)
-        await self._recorder.failed(self._spec.phases[one.phase].name, one, step.name, step.reason)
+        warning = failure_warning(delegation.agent)
+        if warning not in delegation.warnings:
+            delegation.warnings.append(warning)
+        await self._recorder.failed(self._spec.phases[delegation.phase].name, delegation, step.name, step.reason)
         if step.name == "retry":
-            one.retries, one.job, one.state = one.retries + 1, None, "queued"
-            one.scope = reduce_scope(spec.scope)[1]
+            delegation.retries, delegation.job, delegation.state = delegation.retries + 1, None, "queued"
+            delegation.scope = reduce_scope(spec.scope)[1]
         elif step.name == "fall-back":
-            one.fallback = await asyncio.to_thread(fallback_read, self._context.workspace, spec.scope)
+            delegation.fallback = await asyncio.to_thread(fallback_read, self._context.workspace, spec.scope)
         elif step.name == "gap":
             is_rejected = job is not None and job.outcome == "completed" and job.verdict != "accept"
-            one.state = "rejected" if is_rejected else "failed"
+            delegation.state = "rejected" if is_rejected else "failed"
         else:
-            one.state = "escalated"
-            await plans.escalate(self._database, self._plan, one.phase, one.id, f"{one.name}: {step.reason}")
+            delegation.state = "escalated"
+            await plans.escalate(
+                self._database, self._plan, delegation.phase, delegation.id, f"{delegation.name}: {step.reason}"
+            )
 
-    async def _resolve_warning(self, spec: DelegationSpec, one: Delegation) -> None:
+    async def _resolve_warning(self, spec: DelegationSpec, delegation: Delegation) -> None:
         """Mark the warning of an earlier failure as resolved."""
-        warning = failure_warning(one.agent)
-        if warning in one.warnings:
-            one.warnings[one.warnings.index(warning)] = resolved_warning(one.agent)
-            await self._recorder.resolved(self._spec.phases[one.phase].name, one)
+        warning = failure_warning(delegation.agent)
+        if warning in delegation.warnings:
+            delegation.warnings[delegation.warnings.index(warning)] = resolved_warning(delegation.agent)
+            await self._recorder.resolved(self._spec.phases[delegation.phase].name, delegation)
 
     async def _submit(self, spec: DelegationSpec, delegation: Delegation, prompt: str) -> int:
         """Submit the job of a delegation and return its number."""
@@ -333,11 +345,11 @@ def fallback_read(root: Path, scope: Iterable[str]) -> dict[str, Any]:
 def _files_in_scope(tree: WorkTree, scope: Iterable[str]) -> Iterator[str]:
     """Yield the files that a scope names, and the files in the folders that it names."""
     listed: list[str] | None = None
-    for one in scope:
-        if tree.exists(one):
-            yield one
+    for path in scope:
+        if tree.exists(path):
+            yield path
             continue
-        folder = tree.normal(one)
+        folder = tree.normal(path)
         if folder is None:
             continue
         listed = tree.paths if listed is None else listed

@@ -182,7 +182,10 @@ def _text(finding: MergedFinding) -> str:
     for label, words in (("", details.words), ("Risk: ", details.risk), ("Fix: ", details.fix)) if details else ():
         if words:
             lines += ["", label + quiet_text(safe_text(words, _MAX_DETAILS))]
-    said = [f"{safe_agent(one.agent)} ({one.severity or 'unrated'}, {score(one.confidence)})" for one in opinions]
+    said = [
+        f"{safe_agent(opinion.agent)} ({opinion.severity or 'unrated'}, {score(opinion.confidence)})"
+        for opinion in opinions
+    ]
     more = f" and {len(said) - _MAX_OPINIONS} more" if len(said) > _MAX_OPINIONS else ""
     place = f" Cited: {safe_text(location_of(finding))}." if finding.verified is False and finding.path else ""
     reported = f"Reported by {', '.join(said[:_MAX_OPINIONS])}{more}; {safe_text(evidence_state(finding))}.{place}"

@@ -249,8 +249,8 @@ def _failure(method: str, status: int, content: Any) -> GitHubError:
 
 def _error_types(content: Mapping[str, Any]) -> frozenset[str]:
     errors = content.get("errors")
-    found = (error.get("type") for error in errors if isinstance(error, dict)) if isinstance(errors, list) else ()
-    return frozenset(str(kind) for kind in found if kind)
+    types = (error.get("type") for error in errors if isinstance(error, dict)) if isinstance(errors, list) else ()
+    return frozenset(str(kind) for kind in types if kind)
 
 
 def _message(content: Any) -> str:
@@ -258,10 +258,10 @@ def _message(content: Any) -> str:
         return "no message"
     errors = content.get("errors")
     parts = [content, *(errors if isinstance(errors, list) else [])]
-    found = (
+    messages = (
         str(part.get("message") or part.get("code") or "") if isinstance(part, dict) else str(part) for part in parts
     )
-    text = "; ".join(filter(None, found)) or "no message"
+    text = "; ".join(filter(None, messages)) or "no message"
     return "".join(character if character.isprintable() else " " for character in text)[:_MAX_MESSAGE]
 
 

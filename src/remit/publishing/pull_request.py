@@ -229,8 +229,8 @@ class PullRequest:
         try:
             self._github.post(path, fields)
         except OutcomeUnknown:
-            found = self.read()
-            if comments and all(comment.fingerprint in (found.threads.keys() | found.listed) for comment in comments):
+            state = self.read()
+            if comments and all(comment.fingerprint in (state.threads.keys() | state.listed) for comment in comments):
                 return
             self._github.post(path, fields)
 
@@ -255,11 +255,11 @@ class PullRequest:
     def _nodes(self, query: str, field: str) -> Iterator[dict[str, Any]]:
         variables: dict[str, Any] = {"owner": self._owner, "name": self._name, "number": self._number, "after": None}
         for _ in range(_MAX_PAGES):
-            found = self._github.query(query, variables)["repository"]["pullRequest"][field]
-            yield from (node for node in found["nodes"] if node)
-            if not found["pageInfo"]["hasNextPage"]:
+            page = self._github.query(query, variables)["repository"]["pullRequest"][field]
+            yield from (node for node in page["nodes"] if node)
+            if not page["pageInfo"]["hasNextPage"]:
                 return
-            variables["after"] = found["pageInfo"]["endCursor"]
+            variables["after"] = page["pageInfo"]["endCursor"]
         raise GitHubError(f"the pull request has more than {_MAX_PAGES * 100} {field}")
 
 

@@ -258,15 +258,12 @@ class _Reader:
         field = self._field("mcp_servers")
         if field is None or not isinstance(field.value, dict | list):
             return list(self._names("mcp_servers"))
-        has_own = isinstance(field.value, dict) or any(isinstance(entry, dict) for entry in field.value)
+        has_own = isinstance(field.value, dict) or any(isinstance(item, dict) for item in field.value)
         if has_own:
             self._warn(field, "MCP servers are started as configured in `mcp_servers`, not as described here")
         listed = [field.value] if isinstance(field.value, dict) else field.value
         return [
-            name
-            for entry in listed
-            for name in (entry if isinstance(entry, dict) else [entry])
-            if isinstance(name, str)
+            name for item in listed for name in (item if isinstance(item, dict) else [item]) if isinstance(name, str)
         ]
 
     def _names(self, name: str) -> Iterator[str]:

@@ -86,5 +86,5 @@ def found_text(entry: ClaimEntry) -> str:
 
 def message_of(entry: ClaimEntry) -> str:
     """Return a claim, its reason and what is suggested in one sentence without a full stop."""
-    found = found_text(entry)
-    return f"{cited_text(entry)}: {why_text(entry)}" + (f"; did you mean {found}?" if found else "")
+    suggestion = found_text(entry)
+    return f"{cited_text(entry)}: {why_text(entry)}" + (f"; did you mean {suggestion}?" if suggestion else "")

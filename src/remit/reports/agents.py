@@ -44,21 +44,30 @@ def agents_shape(plugins: Iterable[Plugin], warnings: Sequence[str]) -> AgentsSh
     """Return plugins in the JSON shape. The warnings of a definition start with its file."""
     loaded = list(plugins)
     definitions = [definition for plugin in loaded for definition in plugin.definitions]
-    own = [f"{one.path!r}: {warning}" for one in definitions for warning in one.warnings]
+    definition_warnings = [
+        f"{definition.path!r}: {warning}" for definition in definitions for warning in definition.warnings
+    ]
     return AgentsShape(
         definitions=[
-            DefinitionShape(one.name, one.plugin, one.path, one.tools, one.unknown_tools, one.digest)
-            for one in definitions
+            DefinitionShape(
+                definition.name,
+                definition.plugin,
+                definition.path,
+                definition.tools,
+                definition.unknown_tools,
+                definition.digest,
+            )
+            for definition in definitions
         ],
         rejected=[file for plugin in loaded for file in plugin.rejected],
         skipped=[file for plugin in loaded for file in plugin.skipped],
-        warnings=[*warnings, *own],
+        warnings=[*warnings, *definition_warnings],
     )
 
 
 def list_lines(registry: Registry, columns: int) -> Iterator[Line]:
     """Yield the lines of all definitions, grouped by plugin."""
-    width = max((display_width(cut_width(escape_control(one.name), 40)) for one in registry), default=0)
+    width = max((display_width(cut_width(escape_control(definition.name), 40)) for definition in registry), default=0)
     for plugin in registry.plugins:
         version = f" {escape_control(plugin.version)}" if plugin.version else ""
         count = f"{len(plugin.definitions)} definition{'s' * (len(plugin.definitions) != 1)}"
@@ -75,8 +84,8 @@ def list_lines(registry: Registry, columns: int) -> Iterator[Line]:
 
 def _winner(registry: Registry, definition: Definition) -> str:
     """Return the definition that hides another one with the same name."""
-    found = registry.get(definition.name)
-    return found.qualified if found is not None else ""
+    winner = registry.get(definition.name)
+    return winner.qualified if winner is not None else ""
 
 
 def _title(name: str, note: str, columns: int, style: str = "dim") -> Iterator[Line]:

@@ -47,7 +47,9 @@ def statement(
     """Return the statement. It is the same for the same input and time."""
     return {
         "_type": STATEMENT_TYPE,
-        "subject": [{"name": one.name, "digest": {one.algorithm: one.digest}} for one in _distinct(subjects)],
+        "subject": [
+            {"name": subject.name, "digest": {subject.algorithm: subject.digest}} for subject in _distinct(subjects)
+        ],
         "predicateType": PREDICATE_TYPE,
         "predicate": {
             "verifier": {"id": f"pkg:pypi/remit@{version}", "policies": [_policy_descriptor(policy)]},
@@ -60,14 +62,14 @@ def statement(
 def _distinct(subjects: Sequence[Subject]) -> list[Subject]:
     """Return each subject once; a name that occurs with another digest gets a number, because names must differ."""
     used: set[str] = set()
-    found = []
+    distinct = []
     for subject in dict.fromkeys(subjects):
         name, number = subject.name, 2
         while name in used:
             name, number = f"{subject.name} ({number})", number + 1
         used.add(name)
-        found.append(subject._replace(name=name))
-    return found
+        distinct.append(subject._replace(name=name))
+    return distinct
 
 
 def _policy_descriptor(policy: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,13 +123,13 @@ def merge_properties(merged: Merge, *, is_filtered: bool) -> list[str]:
     """
     new = "NEW_" if is_filtered else ""
     is_whole = merged.status == "SUCCESS"
-    found = {finding.severity for finding in merged.findings}
+    severities = {finding.severity for finding in merged.findings}
     held = {
         "MERGE_SUCCESS": is_whole,
         "MERGE_CONTINUE": merged.decision == "continue",
         "NO_CONFLICTS": is_whole and not merged.conflicts,
         **{
-            f"NO_{new}{severity.upper()}_FINDINGS": is_whole and not found & set(SCALE[SCALE.index(severity) :])
+            f"NO_{new}{severity.upper()}_FINDINGS": is_whole and not severities & set(SCALE[SCALE.index(severity) :])
             for severity in SCALE
         },
     }

@@ -245,9 +245,9 @@ def proof_of(statement: AuditStatement) -> str:
     return statement.proof
 
 
-def day_of(at: str) -> str:
+def day_of(moment: str) -> str:
     """Return the day and the time of a moment."""
-    return escape_control(at[:16].replace("T", " ")) or "no date"
+    return escape_control(moment[:16].replace("T", " ")) or "no date"
 
 
 def _name(project: str) -> str:
@@ -366,8 +366,8 @@ def _articles(audit: AuditReport) -> Iterator[str]:
         if entry.outcome != group:
             group = entry.outcome
             yield f"<h2>{escape(heading_of(group, audit))}</h2>"
-        at, project, agent, _, _, place = _fields(entry, sessions.get(entry.session))
-        where = " · ".join((at, project, escape_control(agent)))
+        day, project, agent, _, _, place = _fields(entry, sessions.get(entry.session))
+        where = " · ".join((day, project, escape_control(agent)))
         proof = f"<p>{escape(escape_control(proof_of(entry)))}</p>" if proof_of(entry) else ""
         yield (
             f'<article class="{entry.outcome}"><small>{escape(where)} · {entry.outcome}</small>'

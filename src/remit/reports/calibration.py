@@ -49,7 +49,9 @@ def _recalibration(calibration: Calibration) -> Iterator[Line]:
         return
     yield []
     yield [Piece("recalibrated: a score, and what it should have been", "bold")]
-    scores = [one / 100 for one in range(0, 101, 5) if known[0][0] <= one / 100 <= known[-1][0]] or [known[0][0]]
+    scores = [percent / 100 for percent in range(0, 101, 5) if known[0][0] <= percent / 100 <= known[-1][0]] or [
+        known[0][0]
+    ]
     pairs = [f"{100 * score:.0f} → {100 * (recalibrated(calibration, score) or 0.0):.0f}" for score in scores]
     for start in range(0, len(pairs), _PAIRS):
         yield [Piece("  ".join(f"{pair:<10}" for pair in pairs[start : start + _PAIRS]).rstrip())]
@@ -64,8 +66,8 @@ def _plot(curve: tuple[CurvePoint, ...]) -> Iterator[Line]:
         near = _near(curve, score)
         if near is None:
             continue
-        for at in range(_row(near.high), _row(near.low) + 1):
-            rows[at][column] = ":"
+        for level in range(_row(near.high), _row(near.low) + 1):
+            rows[level][column] = ":"
         rows[_row(near.rate)][column] = "o"
     for number, row in enumerate(rows):
         label = {0: "100 %", (_ROWS - 1) // 2: " 50 %", _ROWS - 1: "  0 %"}.get(number, "     ")

@@ -62,7 +62,7 @@ def matching_claims(verdict: Verdict, wanted: str) -> list[Checked | ClaimEntry]
 
     A location that is exactly the wanted one is preferred to a part of the words.
     """
-    listed: list[Checked | ClaimEntry] = [one for one in verdict.evidence.checked if not one.has_quote]
+    listed: list[Checked | ClaimEntry] = [claim for claim in verdict.evidence.checked if not claim.has_quote]
     listed += [entry for entry in claims_of(verdict.evidence) if entry.kind in ("change", "run")]
     if wanted.isdecimal() and len(wanted) <= _MAX_DIGITS:
         return [claim for claim in listed if int(wanted) in _lines(claim)]

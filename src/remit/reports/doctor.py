@@ -71,9 +71,11 @@ def _value_lines(value: Any) -> list[str]:
     if value in ("", [], {}):
         return ["(none)"]
     if isinstance(value, Mapping):
-        return [f"{name} = {', '.join(map(str, own)) if isinstance(own, list) else own}" for name, own in value.items()]
-    if isinstance(value, list) and all(isinstance(own, Mapping) for own in value):
-        return ["; ".join(_value_lines(own)) for own in value]
+        return [
+            f"{name} = {', '.join(map(str, item)) if isinstance(item, list) else item}" for name, item in value.items()
+        ]
+    if isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
+        return ["; ".join(_value_lines(item)) for item in value]
     if isinstance(value, list):
         return [", ".join(value)]
     return [f"{value:g}" if isinstance(value, float) else str(value)]

@@ -235,13 +235,13 @@ def _paths(entry: Mapping[str, Any]) -> list[str]:
 
 def texts(value: object) -> list[str]:
     """Return the items of a stored list as text."""
-    return [str(one) for one in value] if isinstance(value, list | tuple) else []
+    return [str(item) for item in value] if isinstance(value, list | tuple) else []
 
 
-def clock(at: object) -> str:
+def clock(timestamp: object) -> str:
     """Return the local time of a stored timestamp; dashes if it is invalid."""
     try:
-        return time.strftime("%H:%M:%S", time.localtime(float(at)))  # type: ignore[arg-type]
+        return time.strftime("%H:%M:%S", time.localtime(float(timestamp)))  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError, OSError):
         return "--:--:--"
 
@@ -294,16 +294,16 @@ def status_lines(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
     ]
     yield from _facts(shape, columns)
     yield from _result_lines(shape["results"], str(shape["project"]), columns)
-    for one in shape["declarations"]:
-        text = f"declared {one.get('kind')}: {', '.join(texts(one.get('paths')))} ({one.get('why')})"
+    for entry in shape["declarations"]:
+        text = f"declared {entry.get('kind')}: {', '.join(texts(entry.get('paths')))} ({entry.get('why')})"
         yield from paragraph(text, columns)
-    for one in shape["project_exceptions"]:
-        until = f"expired on {one['expires']}" if one["expired"] else f"until {one['expires']}"
-        text = f"project exception: {one['rule']} in {', '.join(one['paths'])} {until} ({one['reason']})"
-        yield from paragraph(text, columns, style="yellow" if one["expired"] else "")
+    for entry in shape["project_exceptions"]:
+        until = f"expired on {entry['expires']}" if entry["expired"] else f"until {entry['expires']}"
+        text = f"project exception: {entry['rule']} in {', '.join(entry['paths'])} {until} ({entry['reason']})"
+        yield from paragraph(text, columns, style="yellow" if entry["expired"] else "")
     for warning in shape["warnings"]:
         yield from paragraph(f"warning: {warning}", columns, style="yellow")
-    others = [str(one["session"]) for one in shape["sessions"] if one["session"] != shape["session"]]
+    others = [str(session["session"]) for session in shape["sessions"] if session["session"] != shape["session"]]
     if others:
         more = f" and {len(others) - 3} more" if len(others) > 3 else ""
         yield from paragraph(f"other sessions (--session): {', '.join(others[:3])}{more}", columns, style="dim")
@@ -341,8 +341,8 @@ def _facts(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
     would = "would have been: " if shape["mode"] == "observe" else ""
     closed = f"; closed: {window['closed']}" if window["closed"] else ""
     read = f"{_count(window['files'], 'file')}, {_count(window['lines'], 'line')}"
-    open_ones = [str(one["agent"]) for one in shape["delegations"] if one["state"] == "open"]
-    states = _counts([str(one["state"]) for one in shape["delegations"]])
+    open_ones = [str(delegation["agent"]) for delegation in shape["delegations"] if delegation["state"] == "open"]
+    states = _counts([str(delegation["state"]) for delegation in shape["delegations"]])
     reads = _READS.get(shape["mode"], "window")
     opened = f"; opened by: {window['why']}{closed}" if reads == "window" else ""
     facts = {
@@ -397,24 +397,24 @@ def _result_lines(results: Sequence[Mapping[str, Any]], project: str, columns: i
                 yield [Piece(f"      {path}", "dim")]
 
 
-def _relevant_violations(one: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _relevant_violations(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the violations of a report; of an accepted one, those above level L3."""
-    violations: list[Mapping[str, Any]] = one["violations"]
-    return [each for each in violations if each.get("level") != "L3"] if one["verdict"] == "accept" else violations
+    violations: list[Mapping[str, Any]] = report["violations"]
+    return [each for each in violations if each.get("level") != "L3"] if report["verdict"] == "accept" else violations
 
 
-def _violation_text(one: Mapping[str, Any]) -> str:
-    return f"{one.get('level')} {one.get('rule')} line {one.get('line')}: {one.get('message')}"
+def _violation_text(violation: Mapping[str, Any]) -> str:
+    return f"{violation.get('level')} {violation.get('rule')} line {violation.get('line')}: {violation.get('message')}"
 
 
-def _result_line(one: Mapping[str, Any], columns: int) -> Line:
-    outcome = str(one["outcome"])
-    name = cut_width(escape_control(str(one["agent"])), 28)
-    attempt = f"attempt {one['attempt']}" if one["attempt"] != 1 else ""
-    would = f"would be {one['would']}" if outcome == "observed" and one.get("would") else ""
-    details = ", ".join(text for text in (str(one["verdict"] or ""), attempt, would) if text)
+def _result_line(report: Mapping[str, Any], columns: int) -> Line:
+    outcome = str(report["outcome"])
+    name = cut_width(escape_control(str(report["agent"])), 28)
+    attempt = f"attempt {report['attempt']}" if report["attempt"] != 1 else ""
+    would = f"would be {report['would']}" if outcome == "observed" and report.get("would") else ""
+    details = ", ".join(text for text in (str(report["verdict"] or ""), attempt, would) if text)
     return [
-        Piece(f"    {clock(one.get('at'))} ", "dim"),
+        Piece(f"    {clock(report.get('at'))} ", "dim"),
         Piece(f"{name}{' ' * max(1, 29 - display_width(name))}"),
         Piece(f"{outcome:<10}", OUTCOME_STYLES.get(outcome, "")),
         Piece(cut_width(escape_control(details), columns - 53), "dim"),

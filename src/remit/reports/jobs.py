@@ -138,14 +138,18 @@ def job_lines(job: Job, columns: int, violations: Sequence[Mapping[str, Any]] = 
         for row in wrap_text(escape_control(failure.text), columns, 2):
             yield [Piece(row, "red")]
     hardest_first = sorted(violations, key=lambda violation: str(violation.get("level")))
-    for one in hardest_first if job.verdict != "accept" else ():
-        text = f"{one.get('level')} {one.get('rule')} line {one.get('line')}: {one.get('message')}"
+    for violation in hardest_first if job.verdict != "accept" else ():
+        text = (
+            f"{violation.get('level')} {violation.get('rule')} line {violation.get('line')}: {violation.get('message')}"
+        )
         for number, row in enumerate(wrap_text(escape_control(text), columns - 2, 2, keeps_paths=True)):
             yield [Piece(row if number == 0 else f"  {row}", "yellow")]
     for row in wrap_text(usage_text(job), columns, 2):
         yield [Piece(row, "dim")]
     times = {"created": job.created, "started": job.started, "finished": job.finished}
-    text = ", ".join(f"{name} {at.astimezone():%Y-%m-%d %H:%M:%S}" for name, at in times.items() if at is not None)
+    text = ", ".join(
+        f"{name} {time.astimezone():%Y-%m-%d %H:%M:%S}" for name, time in times.items() if time is not None
+    )
     for row in wrap_text(text, columns, 2):
         yield [Piece(row, "dim")]
     for row in wrap_text(f"task: {escape_control(' '.join(redact(job.prompt[:2000]).split()))}", columns, 2)[:4]:
@@ -169,24 +173,28 @@ def usage_text(job: Job) -> str:
 
 def event_lines(event: Event, columns: int) -> Iterator[Line]:
     """Yield the lines of an event."""
-    at = f"{event.at.astimezone():%H:%M:%S} "
+    clock = f"{event.at.astimezone():%H:%M:%S} "
     data = event.data
     text, style = _event_text(event.kind, data)
     # The text of an orchestrator for the user keeps its lines.
     lines = text.split("\n") if event.kind == "told" else [text]
     rows = (
-        [row for line in lines for row in wrap_text(escape_control(line), columns, len(at), keeps_paths=True)]
+        [row for line in lines for row in wrap_text(escape_control(line), columns, len(clock), keeps_paths=True)]
         if text
         else []
     )
     for number, row in enumerate(rows):
-        yield [Piece(at if number == 0 else " " * len(at), "dim"), Piece(row[len(at) :], style)]
+        yield [Piece(clock if number == 0 else " " * len(clock), "dim"), Piece(row[len(clock) :], style)]
 
 
 def _resolved_text(data: dict[str, Any]) -> str:
     """Return how the worker of a job resolved it."""
-    found = data.get("definition")
-    name = f"definition {found.get('name')} of plugin {found.get('plugin')}" if isinstance(found, dict) else ""
+    definition = data.get("definition")
+    name = (
+        f"definition {definition.get('name')} of plugin {definition.get('plugin')}"
+        if isinstance(definition, dict)
+        else ""
+    )
     return "; ".join([f"resolved by its worker: {name or 'no definition'}", *map(str, data.get("warnings") or ())])
 
 

@@ -66,7 +66,7 @@ def escape_control(text: str) -> str:
 
 def escape_json(text: str) -> str:
     """Return JSON for a terminal: what a terminal obeys or hides is written as an escape, so the value is the same."""
-    return text if text.isascii() else _OBEYED.sub(lambda one: _json_escape(ord(one[0])), text)
+    return text if text.isascii() else _OBEYED.sub(lambda match: _json_escape(ord(match[0])), text)
 
 
 def _json_escape(code: int) -> str:

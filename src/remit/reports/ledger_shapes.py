@@ -83,11 +83,11 @@ LEDGER_SHAPES = tuple(_SHAPES)
 
 def ledger_schema(name: str) -> dict[str, Any]:
     """Return the JSON Schema of a shape."""
-    found, definitions = msgspec.json.schema_components(_SHAPES[name], ref_template="#/$defs/{name}")
-    for one in _SHAPES[name]:
-        properties = definitions[one.__name__]["properties"]
+    schemas, definitions = msgspec.json.schema_components(_SHAPES[name], ref_template="#/$defs/{name}")
+    for shape in _SHAPES[name]:
+        properties = definitions[shape.__name__]["properties"]
         constants = [constant for constant in ("schema", "type") if constant in properties]
-        required = definitions[one.__name__].setdefault("required", [])
+        required = definitions[shape.__name__].setdefault("required", [])
         required[:0] = [constant for constant in constants if constant not in required]
-    whole = found[0] if len(found) == 1 else {"anyOf": list(found)}
+    whole = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
     return {"$schema": _DIALECT, **whole, "$defs": definitions}

@@ -44,26 +44,30 @@ class QuestionShape(msgspec.Struct, kw_only=True):
     words: str | None
 
 
-def plan_shape(found: PlanResult, files: Mapping[str, Path] | None = None) -> dict[str, Any]:
+def plan_shape(result: PlanResult, files: Mapping[str, Path] | None = None) -> dict[str, Any]:
     """Return a plan in the shape `remit.plan/1`; `files` are those of its report."""
     phases = [
         {
             "name": phase.name,
             "state": phase.state,
             "decision": phase.decision,
-            "delegations": [_delegation(one) for one in found.delegations if one.phase == phase.number],
+            "delegations": [
+                _delegation(delegation) for delegation in result.delegations if delegation.phase == phase.number
+            ],
             "merge": _merge_shape(phase.merge),
         }
-        for phase in found.phases
+        for phase in result.phases
     ]
-    last = next((phase.merge for phase in reversed(found.phases) if phase.merge is not None), None)
+    last = next((phase.merge for phase in reversed(result.phases) if phase.merge is not None), None)
     return {
         "schema": "remit.plan/1",
-        "id": found.plan.id,
-        "state": found.plan.state,
+        "id": result.plan.id,
+        "state": result.plan.state,
         "phases": phases,
-        "escalations": [question_shape(question) for question in found.escalations],
-        "warnings": list(dict.fromkeys(warning for delegation in found.delegations for warning in delegation.warnings)),
+        "escalations": [question_shape(question) for question in result.escalations],
+        "warnings": list(
+            dict.fromkeys(warning for delegation in result.delegations for warning in delegation.warnings)
+        ),
         "merge": _merge_shape(last) or {},
         "report": {name: str(file) for name, file in (files or {}).items()},
     }
@@ -82,11 +86,11 @@ def phase_lines(phase: PhaseRow, columns: int, workspace: Workspace | None) -> I
         yield []
 
 
-def unreviewed_lines(found: PlanResult, columns: int) -> Iterator[Line]:
+def unreviewed_lines(result: PlanResult, columns: int) -> Iterator[Line]:
     """Yield a warning for each phase whose results a person should have reviewed, and after which the plan went on."""
-    asked = {escalation.phase for escalation in found.escalations if escalation.delegation is None}
-    specs = msgspec.convert(found.plan.document, Plan).phases
-    for phase, spec in zip(found.phases[:-1], specs, strict=False):
+    asked = {escalation.phase for escalation in result.escalations if escalation.delegation is None}
+    specs = msgspec.convert(result.plan.document, Plan).phases
+    for phase, spec in zip(result.phases[:-1], specs, strict=False):
         is_unreviewed = phase.state == "finished" and phase.decision == "review" and phase.number not in asked
         if is_unreviewed and spec.on_review is None:
             text = (
@@ -116,22 +120,22 @@ def plan_schema() -> dict[str, Any]:
     return schema_of(Plan)
 
 
-def plan_lines(found: PlanResult, uses: Mapping[int, JobUsage], columns: int) -> Iterator[Line]:
+def plan_lines(result: PlanResult, uses: Mapping[int, JobUsage], columns: int) -> Iterator[Line]:
     """Yield a tree of phases and delegations with their state, job and usage."""
-    state = found.plan.outcome or found.plan.state
-    head = f"plan {found.plan.id}"
-    name = cut_width(escape_control(found.plan.name), columns - display_width(head) - display_width(state) - 4)
+    state = result.plan.outcome or result.plan.state
+    head = f"plan {result.plan.id}"
+    name = cut_width(escape_control(result.plan.name), columns - display_width(head) - display_width(state) - 4)
     yield [Piece(head, "bold"), Piece(f"  {name}  "), Piece(state, "bold")]
-    for phase in found.phases:
+    for phase in result.phases:
         mark, style = _MARKS[phase.state]
         if phase.state == "finished":
             mark, style = _DECISION_MARKS.get(phase.decision or "", (mark, style))
         title = cut_width(escape_control(phase.name), columns - 14)
         yield [Piece(f" {mark} ", style), Piece(title, "bold"), Piece(f"  {phase.decision or ''}", "dim")]
-        for delegation in found.delegations:
+        for delegation in result.delegations:
             if delegation.phase == phase.number:
                 yield from _delegation_lines(delegation, uses.get(delegation.job or 0), columns)
-    for question in found.escalations:
+    for question in result.escalations:
         if question.answer is None:
             yield from _question_lines(question, columns)
 
@@ -159,20 +163,28 @@ def _delegation_lines(delegation: Delegation, use: JobUsage | None, columns: int
             yield [Piece(row, "dim")]
 
 
-def next_step_text(found: PlanResult) -> str:
+def next_step_text(result: PlanResult) -> str:
     """Return which commands show more about a plan and its jobs."""
-    numbers = [delegation.job for delegation in found.delegations if delegation.job is not None]
+    numbers = [delegation.job for delegation in result.delegations if delegation.job is not None]
     if not numbers:
         return "see `remit plan progress`"
-    failed = [one.job for one in found.delegations if one.job and one.state in ("failed", "rejected", "escalated")]
+    failed = [
+        delegation.job
+        for delegation in result.delegations
+        if delegation.job and delegation.state in ("failed", "rejected", "escalated")
+    ]
     job = (failed or numbers)[0]
     shown = f"see `remit jobs logs {job}` for events, `remit jobs show {job}` for the result"
     return f"{shown}, `remit plan progress` for the progress"
 
 
-def job_summary(found: PlanResult) -> str:
+def job_summary(result: PlanResult) -> str:
     """Return the delegations and their jobs in one line."""
-    return ", ".join(f"{escape_control(one.name)} {one.job}" for one in found.delegations if one.job is not None)
+    return ", ".join(
+        f"{escape_control(delegation.name)} {delegation.job}"
+        for delegation in result.delegations
+        if delegation.job is not None
+    )
 
 
 def question_lines(questions: Sequence[Escalation | QuestionShape], columns: int) -> Iterator[Line]:
@@ -200,16 +212,18 @@ def dry_run_lines(plan: Plan, columns: int) -> Iterator[Line]:
             escape_control(f"  at most {phase.parallel} in parallel{inputs}"), columns - display_width(title) - 1
         )
         yield [Piece(f" {title}", "bold"), Piece(details, "dim")]
-        for name, one in zip(delegation_names(phase), with_phase_defaults(phase), strict=True):
-            label = name if name.startswith(one.agent) else f"{name} ({one.agent})"
+        for name, delegation in zip(delegation_names(phase), with_phase_defaults(phase), strict=True):
+            label = name if name.startswith(delegation.agent) else f"{name} ({delegation.agent})"
             marks = [
-                text for text, is_set in (("critical", one.critical), ("loads context", one.loads_context)) if is_set
+                text
+                for text, is_set in (("critical", delegation.critical), ("loads context", delegation.loads_context))
+                if is_set
             ]
             label = cut_width(escape_control(label), columns - 36)
             yield [Piece(f"   {label}"), Piece(f"  {', '.join(marks)}" if marks else "", "yellow")]
-            for row in wrap_text(escape_control(" ".join(redact(one.task).split())), columns, 5)[:3]:
+            for row in wrap_text(escape_control(" ".join(redact(delegation.task).split())), columns, 5)[:3]:
                 yield [Piece(row, "dim")]
-            if details := "; ".join(_settings_of(one)):
+            if details := "; ".join(_settings_of(delegation)):
                 yield from ([Piece(row)] for row in wrap_text(escape_control(details), columns, 5))
 
 

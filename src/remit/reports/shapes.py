@@ -201,8 +201,8 @@ def check_shape(
     """Return verdicts in the fixed shape. `dismissed` has the dismissed findings of each verdict."""
     counts = summary(verdicts)
     counts.repository = repository
-    found = dismissed or [()] * len(verdicts)
-    results = [_result(verdict, own) for verdict, own in zip(verdicts, found, strict=True)]
+    dismissals = dismissed or [()] * len(verdicts)
+    results = [_result(verdict, findings) for verdict, findings in zip(verdicts, dismissals, strict=True)]
     shape = CheckShape(results=results, summary=counts)
     if fixes is not None:
         shape.fixes = fixes

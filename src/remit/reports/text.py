@@ -52,10 +52,10 @@ def check_text_lines(
     dismissed: Sequence[Sequence[MergedFinding]] = (),
 ) -> Iterator[Line]:
     """Yield the lines of the report. `dismissed` has the dismissed findings of each verdict."""
-    for verdict, found in zip(verdicts, dismissed or [()] * len(verdicts), strict=True):
+    for verdict, findings in zip(verdicts, dismissed or [()] * len(verdicts), strict=True):
         yield from _verdict(verdict, columns)
         yield from claim_lines(verdict, workspace, columns, every=every_claim)
-        yield from _dismissed(found, columns)
+        yield from _dismissed(findings, columns)
         if verdict.violations:
             yield []
     yield from _totals(verdicts)
@@ -163,8 +163,8 @@ def _totals(verdicts: Sequence[Verdict]) -> Iterator[Line]:
     for decision, style in STYLES.items():
         line.append(Piece(f"{decisions[decision]} {decision}", style if decisions[decision] else "dim"))
         line.append(Piece(", " if decision != "reject" else ""))
-    found = ", ".join(f"{levels[level]} {level}" for level in LEVEL_STYLES if levels[level])
-    yield [*line, Piece(f" · violations: {found or 'none'}", "dim")]
+    level_counts = ", ".join(f"{levels[level]} {level}" for level in LEVEL_STYLES if levels[level])
+    yield [*line, Piece(f" · violations: {level_counts or 'none'}", "dim")]
 
 
 def _not_run(verdicts: Sequence[Verdict], columns: int) -> Iterator[Line]:
@@ -224,23 +224,23 @@ def _row(entry: ClaimEntry, columns: int) -> Iterator[Line]:
         why = f"worth a look: {why}"
     for row in wrap_text(escape_control(why), columns, len(margin), keeps_paths=True) if why else ():
         yield [Piece(row, "dim")]
-    if found := found_text(entry):
+    if suggestion := found_text(entry):
         style = "dim" if is_dim else "yellow"
         yield from (
             [Piece(row, style)]
-            for row in wrap_text(f"→ {escape_control(found)}", columns, len(margin), keeps_paths=True)
+            for row in wrap_text(f"→ {escape_control(suggestion)}", columns, len(margin), keeps_paths=True)
         )
 
 
-def _excerpt(found: Location, workspace: Workspace, columns: int) -> Iterator[Line]:
-    file = workspace.read(found.path)
-    if found.line is None or not isinstance(file, SourceFile):
+def _excerpt(location: Location, workspace: Workspace, columns: int) -> Iterator[Line]:
+    file = workspace.read(location.path)
+    if location.line is None or not isinstance(file, SourceFile):
         return
-    first = max(1, found.line - _AROUND)
-    shown = redact_lines(file.lines, first - 1, min(found.line + _AROUND, len(file.lines)))
+    first = max(1, location.line - _AROUND)
+    shown = redact_lines(file.lines, first - 1, min(location.line + _AROUND, len(file.lines)))
     for number, text in enumerate(shown, first):
-        mark = ">" if number == found.line else " "
-        style = "" if number == found.line else "dim"
+        mark = ">" if number == location.line else " "
+        style = "" if number == location.line else "dim"
         yield [
             Piece(f"           {mark} {number:>5} │ ", "dim"),
             Piece(shorten_text(escape_control(text), max(columns - 21, 20)), style),

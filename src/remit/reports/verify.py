@@ -350,10 +350,10 @@ def verify_sarif(
     `require_claims`: a notification for each text without claims, which is why the command fails.
     """
     claims = [claims_of(verdict.evidence) for verdict in verdicts]
-    found = [_sarif_violation(verdict, violation) for verdict in verdicts for violation in verdict.violations]
-    for verdict, own in zip(verdicts, claims, strict=True):
-        found += [_sarif_note(verdict, entry) for entry in worth_a_look(own, only)]
-    rules = sorted({result["ruleId"] for result in found})
+    results = [_sarif_violation(verdict, violation) for verdict in verdicts for violation in verdict.violations]
+    for verdict, entries in zip(verdicts, claims, strict=True):
+        results += [_sarif_note(verdict, entry) for entry in worth_a_look(entries, only)]
+    rules = sorted({result["ruleId"] for result in results})
     driver = {
         "name": "remit",
         "version": version,
@@ -362,17 +362,20 @@ def verify_sarif(
     run: dict[str, Any] = {
         "tool": {"driver": driver},
         "automationDetails": {"id": "remit-verify/"},
-        "results": [{**result, "ruleIndex": rules.index(result["ruleId"])} for result in found],
-        "properties": {"claims": claims_text([entry for own in claims for entry in own])},
+        "results": [{**result, "ruleIndex": rules.index(result["ruleId"])} for result in results],
+        "properties": {"claims": claims_text([entry for entries in claims for entry in entries])},
     }
     if problems := history_problems(verdicts):
         run["properties"]["history"] = "; ".join(problems)
     pairs = zip(verdicts, claims, strict=True)
-    if unchecked := [f"{one.path}, {line}" for one, own in pairs for line in unchecked_lines(own)]:
+    if unchecked := [f"{verdict.path}, {line}" for verdict, entries in pairs for line in unchecked_lines(entries)]:
         run["properties"]["unchecked"] = list(map(escape_control, unchecked))
-    empty = [verdict for verdict, own in zip(verdicts, claims, strict=True) if require_claims and not own]
+    empty = [verdict for verdict, entries in zip(verdicts, claims, strict=True) if require_claims and not entries]
     if empty:
-        notes = [{"level": "error", "message": {"text": NO_CLAIMS}, "locations": [_location(one, 1)]} for one in empty]
+        notes = [
+            {"level": "error", "message": {"text": NO_CLAIMS}, "locations": [_location(verdict, 1)]}
+            for verdict in empty
+        ]
         run["invocations"] = [{"executionSuccessful": True, "exitCode": 1, "toolExecutionNotifications": notes}]
     return format_json({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]})
 

@@ -105,8 +105,8 @@ def _entry(entry: ClaimEntry, columns: int) -> Iterator[Line]:
 
 
 def _truth(entry: ClaimEntry) -> str:
-    found = found_text(entry)
-    text = " ".join(filter(None, (why_text(entry), f"→ {found}" if found else "")))
+    suggestion = found_text(entry)
+    text = " ".join(filter(None, (why_text(entry), f"→ {suggestion}" if suggestion else "")))
     return escape_control(shorten_text(text, _MAX_WHY))
 
 

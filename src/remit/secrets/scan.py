@@ -96,8 +96,8 @@ def _split_spans(text: str, own: OwnSecrets) -> Iterator[tuple[int, int, int, st
     shifts.append(position - length)
     shown = "".join(kept)
 
-    def original(at: int) -> int:
-        return at + shifts[bisect_right(starts, at) - 1]
+    def original(position: int) -> int:
+        return position + shifts[bisect_right(starts, position) - 1]
 
     for begin, rank, end, name in (*_own_spans(shown, own), *find_secrets(shown)):
         if end > begin:
@@ -107,7 +107,7 @@ def _split_spans(text: str, own: OwnSecrets) -> Iterator[tuple[int, int, int, st
 def _own_spans(text: str, own: OwnSecrets) -> Iterator[tuple[int, int, int, str]]:
     """Yield the places of this process's own secrets."""
     for variable, value in own:
-        yield from ((at, -1, at + len(value), variable) for at in _occurrences(text, value))
+        yield from ((position, -1, position + len(value), variable) for position in _occurrences(text, value))
 
 
 def redact_all(value: Any) -> Any:
@@ -155,11 +155,11 @@ def _ranks(lowered: str) -> list[int]:
     """
     short, by_start, starts = _keywords()
     data = " ".join(set(lowered.split())).encode("utf-8", "replace")
-    found: set[int] = set()
+    starts_in_text: set[int] = set()
     for offset in range(_START):
         end = len(data) - (len(data) - offset) % _START
-        found |= starts.intersection(memoryview(data)[offset:end].cast("I"))
-    candidates = [*short, *(pair for start in found for pair in by_start[start])]
+        starts_in_text |= starts.intersection(memoryview(data)[offset:end].cast("I"))
+    candidates = [*short, *(pair for start in starts_in_text for pair in by_start[start])]
     return sorted({rank for keyword, rank in candidates if keyword in lowered})
 
 
@@ -168,8 +168,8 @@ def _keywords() -> tuple[_Ranked, dict[int, _Ranked], frozenset[int]]:
     """Return the keywords with the ranks of their rules: the short ones, the others by their start, and all starts."""
     short: _Ranked = []
     by_start: dict[int, _Ranked] = {}
-    own, named = ([rule.keywords for rule in rules] for rules in (secret_kinds.KINDS, secret_kinds.NAMED))
-    for rank, keywords in enumerate((*own, *(one["keywords"] for one in _stored_rules()), *named)):
+    kinds, named = ([rule.keywords for rule in rules] for rules in (secret_kinds.KINDS, secret_kinds.NAMED))
+    for rank, keywords in enumerate((*kinds, *(rule["keywords"] for rule in _stored_rules()), *named)):
         for keyword in keywords:
             start = keyword.encode()[:_START]
             is_short = len(start) < _START or " " in keyword
@@ -246,10 +246,10 @@ def all_rules() -> tuple[SecretRule, ...]:
 @cache
 def _rule_at(rank: int) -> SecretRule:
     """Return the rule with this rank. Most texts need few of them."""
-    own, stored = secret_kinds.KINDS, _stored_rules()
-    if rank < len(own):
-        return own[rank]
-    rank -= len(own)
+    kinds, stored = secret_kinds.KINDS, _stored_rules()
+    if rank < len(kinds):
+        return kinds[rank]
+    rank -= len(kinds)
     return _rule(stored[rank]) if rank < len(stored) else secret_kinds.NAMED[rank - len(stored)]
 
 
@@ -262,16 +262,16 @@ def _stored_rules() -> list[dict[str, Any]]:
     return rules
 
 
-def _rule(one: Mapping[str, Any]) -> SecretRule:
+def _rule(stored: Mapping[str, Any]) -> SecretRule:
     """Return a rule of gitleaks."""
-    pattern = lazy_pattern(one["regex"], int(re.ASCII))  # in Go, \w, \s and \b mean ASCII
-    group, least = one.get("group"), one.get("entropy", 0.0)
+    pattern = lazy_pattern(stored["regex"], int(re.ASCII))  # in Go, \w, \s and \b mean ASCII
+    group, least = stored.get("group"), stored.get("entropy", 0.0)
 
     def judge(match: re.Match[str]) -> Span | None:
         span = match.span(group) if group is not None else first_group(match)
         return span if not least or entropy(match.string[slice(*span)]) >= least else None
 
-    return SecretRule(one["id"].replace("-", " "), tuple(one["keywords"]), pattern, one["reach"], judge)
+    return SecretRule(stored["id"].replace("-", " "), tuple(stored["keywords"]), pattern, stored["reach"], judge)
 
 
 def entropy(text: str) -> float:

@@ -119,17 +119,17 @@ def _targets(node: Node) -> tuple[list[str], list[str]]:
 
 def _unwrapped(words: list[str]) -> list[str]:
     """Return the words of the program that really runs."""
-    at = 0
-    while at < len(words):
-        name = words[at].rsplit("/", 1)[-1]
-        following = words[at + 1 : at + 2]
+    index = 0
+    while index < len(words):
+        name = words[index].rsplit("/", 1)[-1]
+        following = words[index + 1 : index + 2]
         if name in WRAPPERS:
-            at += 1 + wrapper_words(name, words[at + 1 :])
-        elif _is_assignment(words[at]) or (name == "command" and following and not following[0].startswith("-")):
-            at += 1
+            index += 1 + wrapper_words(name, words[index + 1 :])
+        elif _is_assignment(words[index]) or (name == "command" and following and not following[0].startswith("-")):
+            index += 1
         else:
             break
-    return words[at:]
+    return words[index:]
 
 
 def _is_assignment(word: str) -> bool:

@@ -148,9 +148,9 @@ class _Line:
             state = self.state.copy()
             state.depth = self.state.depth
             state.variables.update({name: [value] for name, value in binding.items()})
-            one = _Line(state, self.effects).read_once(node, Command(state, _READER, piped=piped))
-            whole.effects.add(one.effects)
-            limits.append(one.passes)
+            command = _Line(state, self.effects).read_once(node, Command(state, _READER, piped=piped))
+            whole.effects.add(command.effects)
+            limits.append(command.passes)
             folders.add(state.folder)
             for name, values in state.variables.items():
                 if name not in binding and values != self.state.variables.get(name):
@@ -199,20 +199,20 @@ class _Line:
 
     def _assignments(self, command: Command, words: list[Word]) -> list[Word]:
         """Return the words after assignments. Without such words, the variables get their values."""
-        at = 0
+        index = 0
         assigned: dict[str, list[str]] = {}
-        while at < len(words) and words[at].pieces[0][0] == "text" and not words[at].pieces[0][2]:
-            name, sign, _ = words[at].pieces[0][1].partition("=")
+        while index < len(words) and words[index].pieces[0][0] == "text" and not words[index].pieces[0][2]:
+            name, sign, _ = words[index].pieces[0][1].partition("=")
             if not sign or not name.rstrip("+").isidentifier():
                 break
-            args = expand(words[at], self.state)
+            args = expand(words[index], self.state)
             is_known = len(args) == 1 and args[0].is_known and not name.endswith("+")
             command.check_variable(name.rstrip("+"), args[0].text.partition("=")[2])
             assigned[name.rstrip("+")] = [args[0].text.partition("=")[2]] if is_known else []
-            at += 1
-        for name, values in assigned.items() if at == len(words) else ():
+            index += 1
+        for name, values in assigned.items() if index == len(words) else ():
             self.state.assign(name, values)
-        return words[at:]
+        return words[index:]
 
 
 def _goes_to_file(redirections: list[Token]) -> bool:

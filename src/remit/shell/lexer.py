@@ -40,27 +40,27 @@ class Lexer:
 
     def tokens(self, *, to_bracket: bool = False) -> list[Token]:
         """Return all tokens, or those before the bracket that closes one opened before the text."""
-        found = self.found
+        tokens = self.found
         depth = 0
         while self._skip_blanks():
-            if len(found) > _MAX_TOKENS:
+            if len(tokens) > _MAX_TOKENS:
                 raise NotShell
             READING.spend_part()
             before = len(self.inner)
             if operator := self._starts(_REDIRECTIONS):
-                found.append(self._redirection(operator, ""))
+                tokens.append(self._redirection(operator, ""))
             elif operator := self._starts(_OPERATORS):
                 depth += self._operator(operator)
                 if to_bracket and depth < 0:
-                    return found
+                    return tokens
                 continue
             else:
                 self._after_word(self._word())
-            found[-1].inner += self.inner[before:]
+            tokens[-1].inner += self.inner[before:]
         if to_bracket:
             raise NotShell
         self._read_documents()
-        return found
+        return tokens
 
     def _operator(self, operator: str) -> int:
         """Take an operator. Return by how much brackets are deeper after it."""
@@ -114,10 +114,10 @@ class Lexer:
         return False
 
     def _starts(self, signs: tuple[str, ...]) -> str:
-        text, at = self.text, self.at
-        if not text.startswith(signs, at) or text.startswith(("<(", ">("), at):
+        text, position = self.text, self.at
+        if not text.startswith(signs, position) or text.startswith(("<(", ">("), position):
             return ""
-        return next(sign for sign in signs if text.startswith(sign, at))
+        return next(sign for sign in signs if text.startswith(sign, position))
 
     def _skip_test(self) -> None:
         """Skip `[[ ... ]]`. It touches no file, but the substitutions in it run."""
@@ -262,30 +262,30 @@ class Lexer:
         self.depth -= 1
 
     def _expansion(self, word: Word, *, quoted: bool) -> None:
-        text, at = self.text, self.at
+        text, start = self.text, self.at
         kind = "unknown"
-        if text[at] == "`":
+        if text[start] == "`":
             self.inner.append(self._backquoted())
-        elif text.startswith("$((", at):
+        elif text.startswith("$((", start):
             self._skip_arithmetic()
-        elif text.startswith(("$(", "<(", ">("), at):
-            self.inner.append(self._brackets(at + 2))
-            kind = "unknown" if text[at] == "$" else "device"
-        elif text.startswith("${", at):
+        elif text.startswith(("$(", "<(", ">("), start):
+            self.inner.append(self._brackets(start + 2))
+            kind = "unknown" if text[start] == "$" else "device"
+        elif text.startswith("${", start):
             name = self._parameter(quoted=quoted)
             if name and _NAME.issuperset(name):
                 word.add("variable", name, quoted=quoted)
                 return
-        elif text.startswith("$'", at) and not quoted:
+        elif text.startswith("$'", start) and not quoted:
             self._escaped(word)
             return
-        elif text.startswith('$"', at) and not quoted:
+        elif text.startswith('$"', start) and not quoted:
             self.at += 1
             return
         else:
             self._variable(word, quoted=quoted)
             return
-        word.add(kind, text[at : self.at], quoted=quoted)
+        word.add(kind, text[start : self.at], quoted=quoted)
 
     def _backquoted(self) -> str:
         """Return the command line between backquotes, without the backslashes that protect it."""
@@ -388,13 +388,13 @@ class Lexer:
         return self.text[start : self.at - 1]
 
 
-def _arithmetic_end(text: str, at: int) -> int:
+def _arithmetic_end(text: str, start: int) -> int:
     """Return where `((a > 3))` ends, or 0 if it may be a command in brackets: two words follow each other."""
-    end = text.find("))", at, at + _MAX_ARITHMETIC)
-    inside = text[at + 2 : end]
-    if not text.startswith("((", at) or end < 0 or not inside or any(sign not in _SUMS for sign in inside):
+    end = text.find("))", start, start + _MAX_ARITHMETIC)
+    inside = text[start + 2 : end]
+    if not text.startswith("((", start) or end < 0 or not inside or any(sign not in _SUMS for sign in inside):
         return 0
     for sign in "+-*%<>=!&|":
         inside = inside.replace(sign, " , ")
-    adjacent = any(one != "," and other != "," for one, other in pairwise(inside.split()))
+    adjacent = any(operand != "," and other != "," for operand, other in pairwise(inside.split()))
     return 0 if adjacent else end + 2

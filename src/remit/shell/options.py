@@ -14,12 +14,12 @@ class CommandOptions:
     def __init__(self, args: list[Argument], valued: str = "", long_valued: tuple[str, ...] = ()) -> None:
         self.named: dict[str, list[str]] = {}
         self.operands: list[Argument] = []
-        at = 0
-        while at < len(args):
-            text = args[at].text
-            following = args[at + 1].text if at + 1 < len(args) else ""
+        index = 0
+        while index < len(args):
+            text = args[index].text
+            following = args[index + 1].text if index + 1 < len(args) else ""
             if text == "--":
-                self.operands += args[at + 1 :]
+                self.operands += args[index + 1 :]
                 break
             if text.startswith("--"):
                 name, sign, value = text.partition("=")
@@ -27,12 +27,12 @@ class CommandOptions:
                 name = next((long for long in long_valued if len(name) > 3 and long.startswith(name)), name)
                 takes_next = not sign and name in long_valued
                 self._add(name, following if takes_next else value)
-                at += takes_next
+                index += takes_next
             elif text.startswith("-") and len(text) > 1:
-                at += self._add_cluster(text, following, valued)
+                index += self._add_cluster(text, following, valued)
             else:
-                self.operands.append(args[at])
-            at += 1
+                self.operands.append(args[index])
+            index += 1
 
     def _add_cluster(self, text: str, following: str, valued: str) -> int:
         """Add letters such as `-rn5`. Return 1 if the last one took the next word as its value."""
@@ -52,7 +52,7 @@ class CommandOptions:
     def has(self, *names: str) -> bool:
         """Return whether one of these options is set, also if it is abbreviated."""
         long = [name for name in self.named if name.startswith("--") and len(name) > 3]
-        return any(name in self.named or any(name.startswith(one) for one in long) for name in names)
+        return any(name in self.named or any(name.startswith(option) for option in long) for name in names)
 
     def value(self, *names: str) -> str:
         """Return the last value of the first of these options that is set."""

@@ -102,25 +102,25 @@ class _Parser:
         self.cases = 0
 
     def run(self, tokens: list[Token]) -> None:
-        at = 0
-        while at < len(tokens):
-            token = tokens[at]
+        index = 0
+        while index < len(tokens):
+            token = tokens[index]
             if token.kind != "operator":
                 if self._begins_case(token):
-                    at = self._case(tokens, at)
+                    index = self._case(tokens, index)
                     continue
                 self._add(token)
             elif token.text == ";;" and self.cases:
                 self._end(";")
-                at = self._pattern(tokens, at + 1) - 1
+                index = self._pattern(tokens, index + 1) - 1
             elif token.text == "(":
-                following = tokens[at + 1] if at + 1 < len(tokens) else None
-                at += self._open(is_closed=following is not None and following.text == ")")
+                following = tokens[index + 1] if index + 1 < len(tokens) else None
+                index += self._open(is_closed=following is not None and following.text == ")")
             elif token.text == ")":
                 self._close()
             else:
                 self._end(token.text)
-            at += 1
+            index += 1
         self._end("")
         while self.stack:
             self.script.give_up("a bracket has no end")
@@ -132,46 +132,46 @@ class _Parser:
         bare = token.word.bare if token.word is not None else None
         return bare == "case" and not self.node.words and not self.node.redirections
 
-    def _case(self, tokens: list[Token], at: int) -> int:
+    def _case(self, tokens: list[Token], index: int) -> int:
         """Read `case WORD in PATTERN)`. Return the position of the first token of the first list of commands."""
         self.node.keywords.append("case")
-        subject, at = tokens[at + 1 : at + 2], at + 2
-        while at < len(tokens) and tokens[at].text == "\n":
-            at += 1
-        word = tokens[at].word if at < len(tokens) else None
+        subject, index = tokens[index + 1 : index + 2], index + 2
+        while index < len(tokens) and tokens[index].text == "\n":
+            index += 1
+        word = tokens[index].word if index < len(tokens) else None
         if not subject or subject[0].word is None or word is None or word.bare != "in":
             self.script.give_up("a `case` cannot be read")
-            return at
+            return index
         self.node.substitutions += subject[0].inner
         self.cases += 1
-        return self._pattern(tokens, at + 1)
+        return self._pattern(tokens, index + 1)
 
-    def _pattern(self, tokens: list[Token], at: int) -> int:
+    def _pattern(self, tokens: list[Token], index: int) -> int:
         """Skip the patterns before a list of commands. Return the position after their bracket, or that of `esac`."""
         self._end(";")
-        while at < len(tokens) and tokens[at].text in ("\n", "&"):
-            at += 1
-        word = tokens[at].word if at < len(tokens) else None
+        while index < len(tokens) and tokens[index].text in ("\n", "&"):
+            index += 1
+        word = tokens[index].word if index < len(tokens) else None
         if word is not None and word.bare == "esac":
-            return at
-        if at < len(tokens) and tokens[at].text == "(":
-            at += 1
-        while at < len(tokens) and (tokens[at].word is not None or tokens[at].text == "|"):
-            self.node.substitutions += tokens[at].inner
-            at += 1
-        if at >= len(tokens) or tokens[at].text != ")":
+            return index
+        if index < len(tokens) and tokens[index].text == "(":
+            index += 1
+        while index < len(tokens) and (tokens[index].word is not None or tokens[index].text == "|"):
+            self.node.substitutions += tokens[index].inner
+            index += 1
+        if index >= len(tokens) or tokens[index].text != ")":
             self.script.give_up("a `case` cannot be read")
-            return at
+            return index
         if self.node.substitutions:
             self.node.keywords.append("then")
-        return self._after_breaks(tokens, at + 1)
+        return self._after_breaks(tokens, index + 1)
 
-    def _after_breaks(self, tokens: list[Token], at: int) -> int:
+    def _after_breaks(self, tokens: list[Token], index: int) -> int:
         """Return the position of the next token that is not a line break."""
         self._end(";")
-        while at < len(tokens) and tokens[at].text == "\n":
-            at += 1
-        return at
+        while index < len(tokens) and tokens[index].text == "\n":
+            index += 1
+        return index
 
     def _add(self, token: Token) -> None:
         """Add a word or a redirection to the current command."""

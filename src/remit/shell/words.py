@@ -147,12 +147,12 @@ class ShellState:
 def bindings(words: list[Word | None], state: ShellState) -> list[dict[str, str]]:
     """Return the combinations of values of the variables in some words, at most one more than `MAX_CHOICES`."""
     used = {text for word in words if word is not None for kind, text, _ in word.pieces if kind == "variable"}
-    found: list[dict[str, str]] = [{}]
+    choices: list[dict[str, str]] = [{}]
     for name in sorted(used):
         values = state.variables.get(name, [])
         if len(values) > 1:
-            found = [{**one, name: value} for one in found for value in values][: MAX_CHOICES + 1]
-    return found
+            choices = [{**choice, name: value} for choice in choices for value in values][: MAX_CHOICES + 1]
+    return choices
 
 
 def _has_range(text: str) -> bool:

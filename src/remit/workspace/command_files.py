@@ -95,10 +95,8 @@ def _read_package(workspace: Workspace, path: str) -> Declared:
         return _UNREADABLE
     if not isinstance(package, dict):
         return _UNREADABLE
-    scripts, bin_entry = _mapping(package.get("scripts")), package.get("bin")
-    programs: set[str] = (
-        {str(package.get("name")).rpartition("/")[2]} if isinstance(bin_entry, str) else set(_mapping(bin_entry))
-    )
+    scripts, bins = _mapping(package.get("scripts")), package.get("bin")
+    programs: set[str] = {str(package.get("name")).rpartition("/")[2]} if isinstance(bins, str) else set(_mapping(bins))
     for key in _DEPENDENCIES:
         for name in _mapping(package.get(key)):
             parts = re.split(r"[@/\-]", name)

@@ -80,8 +80,8 @@ class Confined:
     def _closed_folders(self) -> tuple[str, ...]:
         """Return the hidden folders and the folders of git: a hook written there would run outside the sandbox."""
         checkout = root_above(self.root)
-        own = map(str, git_folders(checkout)) if checkout else ()
-        return (*self._hidden, *(folder for folder in own if is_within(folder, self.top) and folder != self.top))
+        of_git = map(str, git_folders(checkout)) if checkout else ()
+        return (*self._hidden, *(folder for folder in of_git if is_within(folder, self.top) and folder != self.top))
 
     def _outside(self, written: str) -> ToolRefused:
         return ToolRefused(

@@ -48,8 +48,8 @@ def _folded(name: str) -> str:
 
 
 def _is_closed_entry(name: str, above: str) -> bool:
-    own = _folded(name)
-    return own in CLOSED_NAMES or (_folded(above), own) in CLOSED_PAIRS
+    folded = _folded(name)
+    return folded in CLOSED_NAMES or (_folded(above), folded) in CLOSED_PAIRS
 
 
 def deciding_entries(root: Path) -> dict[str, FolderIdentity]:
@@ -63,12 +63,12 @@ def deciding_entries(root: Path) -> dict[str, FolderIdentity]:
 
 def watched_settings(root: Path) -> dict[str, str]:
     """Return the digests of all settings of Remit in a workspace and of those that apply to it."""
-    found = settings_digests(root)
+    digests = settings_digests(root)
     for path, _ in _search(root):
         folder, _, name = path.rpartition("/")
         if folder and (_folded(name) == "remit.toml" or name == _PROJECT_FILE):
-            found |= settings_digests(root / folder)
-    return found
+            digests |= settings_digests(root / folder)
+    return digests
 
 
 def _search(root: Path) -> Iterator[tuple[str, FolderIdentity]]:

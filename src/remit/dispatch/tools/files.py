@@ -131,20 +131,20 @@ async def glob_files(call: ToolCall, args: Glob) -> ToolAnswer:
 
 def _glob(call: ToolCall, args: Glob) -> ToolAnswer:
     within, pattern = _pattern(call, args)
-    found: list[str] = []
+    names: list[str] = []
     with call.confined.folder(within or ".") as (above, folder):
         start = len(above) + 1 if above else 0
         for path in islice(walk(folder, above, call.check, args.pattern, call.confined.closed), call.limits.files):
             if pattern.matches(path[start:]):
-                found.append(one_line(path))
-                if len(found) > call.limits.names:
+                names.append(one_line(path))
+                if len(names) > call.limits.names:
                     break
-    if not found:
+    if not names:
         return ToolAnswer(f"No files match {args.pattern!r} in {within or 'the workspace'}. Try a wider pattern.")
-    more = len(found) > call.limits.names
-    found = sorted(found[: call.limits.names])
-    lines = [*found, *([f"[Only the first {len(found):,} are shown. Use a narrower pattern.]"] if more else [])]
-    return ToolAnswer("\n".join(lines), marks=tuple((name, 0) for name in found))
+    more = len(names) > call.limits.names
+    names = sorted(names[: call.limits.names])
+    lines = [*names, *([f"[Only the first {len(names):,} are shown. Use a narrower pattern.]"] if more else [])]
+    return ToolAnswer("\n".join(lines), marks=tuple((name, 0) for name in names))
 
 
 def _pattern(call: ToolCall, args: Glob) -> tuple[str, Pattern]:

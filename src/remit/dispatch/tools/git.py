@@ -245,8 +245,14 @@ def check_own_repository(root: Path, call: ToolCall) -> None:
     checkout = root_above(root)
     if checkout is None:
         raise ToolRefused("The workspace is not a git checkout: there is no history. Continue without it.")
-    own = checkout / ".git"
-    home = None if own.is_symlink() or (own / "commondir").exists() else own if own.is_dir() else linked_home(checkout)
+    entry = checkout / ".git"
+    home = (
+        None
+        if entry.is_symlink() or (entry / "commondir").exists()
+        else entry
+        if entry.is_dir()
+        else linked_home(checkout)
+    )
     if home is None or found_by_git(root) != str(checkout):
         raise ToolRefused("The workspace's .git leads to another repository. Continue without the history.")
     if reason := external_reference(home, call.check):

@@ -126,11 +126,11 @@ class FileSearch:
 
     def _match_text(self, text: str) -> Iterator[int]:
         """Yield the lines that matches span, each once."""
-        at, number, last = 0, 1, 0
+        position, number, last = 0, 1, 0
         for match in self._pattern.finditer(text):
-            number += text.count("\n", at, match.start())
-            at = match.start()
-            end = number + text.count("\n", at, max(match.end() - 1, at))
+            number += text.count("\n", position, match.start())
+            position = match.start()
+            end = number + text.count("\n", position, max(match.end() - 1, position))
             yield from range(max(number, last + 1), end + 1)
             last = max(end, last)
 

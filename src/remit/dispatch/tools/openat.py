@@ -138,12 +138,12 @@ def _enter(name: str, folder: int, *, create: bool) -> int:
 
 def closed_by(folders: Iterable[str]) -> Closed:
     """Return the device and inode of each existing folder."""
-    found = set()
+    closed = set()
     for folder in folders:
         with contextlib.suppress(OSError):
             about = os.stat(folder)  # noqa: PTH116 (no pathlib here)
-            found.add((about.st_dev, about.st_ino))
-    return frozenset(found)
+            closed.add((about.st_dev, about.st_ino))
+    return frozenset(closed)
 
 
 def is_closed(opened: int, closed: Closed) -> bool:

@@ -181,20 +181,20 @@ def _git_outside(root: Path) -> list[str]:
     checkout = root_above(root)
     if checkout is None:
         return []
-    own, home = checkout / ".git", linked_home(checkout)
+    repository, home = checkout / ".git", linked_home(checkout)
     words = ["--ro-bind", str(home), str(home)] if home else []
-    if checkout != root and not own.is_symlink() and (own.is_dir() or home):
-        words += ["--ro-bind", str(own), str(own)]
+    if checkout != root and not repository.is_symlink() and (repository.is_dir() or home):
+        words += ["--ro-bind", str(repository), str(repository)]
     return words
 
 
 def _git_inside(root: Path) -> list[str]:
     """Make the git folders inside the workspace read-only, including those that `.git` leads to."""
-    own = root / ".git"
-    words = [] if own.is_symlink() else ["--ro-bind-try", str(own), str(own)]
+    repository = root / ".git"
+    words = [] if repository.is_symlink() else ["--ro-bind-try", str(repository), str(repository)]
     checkout = root_above(root)
     for folder in map(str, git_folders(checkout) if checkout else ()):
-        if folder not in (str(root), str(own)) and is_within(folder, str(root)):
+        if folder not in (str(root), str(repository)) and is_within(folder, str(root)):
             words += ["--ro-bind-try", folder, folder]
     return words
 
@@ -240,25 +240,25 @@ def _home() -> Path:
 @lru_cache(maxsize=4)
 def _toolchains(path: str, home: str) -> tuple[str, ...]:
     """Return the folders of programs outside the system's; each folder comes before those inside it."""
-    found = {f"{home}/{name}" for name in _TOOLCHAINS} | {_PACKAGE}
-    own = [f"{prefix}/bin" for prefix in (sys.prefix, sys.base_prefix)]
-    for entry in (*own, *path.split(os.pathsep)):
+    folders = {f"{home}/{name}" for name in _TOOLCHAINS} | {_PACKAGE}
+    programs = [f"{prefix}/bin" for prefix in (sys.prefix, sys.base_prefix)]
+    for entry in (*programs, *path.split(os.pathsep)):
         if entry.startswith("/"):
-            found |= _installation(entry, home)
-            found |= {folder for target in _link_targets(entry) for folder in _installation(target, home)}
-    return tuple(sorted(folder for folder in found if _is_mountable(folder, home)))
+            folders |= _installation(entry, home)
+            folders |= {folder for target in _link_targets(entry) for folder in _installation(target, home)}
+    return tuple(sorted(folder for folder in folders if _is_mountable(folder, home)))
 
 
 def _installation(folder: str, home: str) -> set[str]:
     """Return a folder of programs and the libraries next to it, but never the folder that contains them."""
-    found = {os.path.normpath(folder), os.path.realpath(folder)}
-    for path in tuple(found):
+    folders = {os.path.normpath(folder), os.path.realpath(folder)}
+    for path in tuple(folders):
         above, name = os.path.split(path)
         has_project = any(os.path.exists(f"{above}/{mark}") for mark in (".git", ".remit"))  # noqa: PTH110 (plain names)
         if name in _PROGRAMS and not has_project and _is_mountable(above, home):
             marked = [part for mark, parts in _PARTS.items() if os.path.isfile(f"{above}/{mark}") for part in parts]  # noqa: PTH113 (as above)
-            found |= {f"{above}/{part}" for part in (*_INSTALLED, *marked)}
-    return found
+            folders |= {f"{above}/{part}" for part in (*_INSTALLED, *marked)}
+    return folders
 
 
 def _link_targets(folder: str) -> set[str]:

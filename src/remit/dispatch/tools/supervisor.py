@@ -127,13 +127,13 @@ def descendants(of: int) -> list[int]:
     for name in names:
         if name.isdigit() and (parent := _living_parent(name)) is not None:
             children.setdefault(parent, []).append(int(name))
-    found: list[int] = []
+    living: list[int] = []
     waiting = [of]
     while waiting:
         below = children.pop(waiting.pop(0), [])
-        found += below
+        living += below
         waiting += below
-    return found
+    return living
 
 
 def _living_parent(name: str) -> int | None:
@@ -149,7 +149,7 @@ def _living_parent(name: str) -> int | None:
 def marked(variable: str, value: str) -> list[int]:
     """Return the processes whose environment has a variable with this value, as far as they are visible."""
     wanted = f"{variable}={value}".encode()
-    found = []
+    processes = []
     try:
         names = os.listdir("/proc")  # noqa: PTH208 (as above)
     except OSError:
@@ -158,10 +158,10 @@ def marked(variable: str, value: str) -> list[int]:
         try:
             with open(f"/proc/{name}/environ", "rb") as file:  # noqa: PTH123 (as above)
                 if name.isdigit() and wanted in file.read().split(b"\0"):
-                    found.append(int(name))
+                    processes.append(int(name))
         except OSError:
             continue
-    return found
+    return processes
 
 
 def send_signal(number: signal.Signals, processes: list[int]) -> None:

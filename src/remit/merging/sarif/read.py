@@ -179,7 +179,7 @@ class _Reader:
         name, rule = tool.rule(result)
         message = tool.message(result, rule, MAX_DETAILS if self._words > 0 else MAX_HEAD)
         locations = (as_dict(as_dict(each).get("physicalLocation")) for each in as_list(result.get("locations")))
-        physical = next((found for found in locations if found), {})
+        physical = next((candidate for candidate in locations if candidate), {})
         line, end_line, is_broken = region_of(physical)
         score, unscored = result_score(result, rule)
         title = result_title(message, rule, name, tool.name) or name or "a result without a message"
@@ -318,10 +318,10 @@ class RunParts(NamedTuple):
         physical = as_dict(location.get("physicalLocation"))
         path = self.paths.path(as_dict(physical.get("artifactLocation"))) or ""
         line, offset = region_of(physical)[0], offset_of(physical)
-        at = f" at {'byte' if offset.in_bytes else 'character'} {offset.start}" if offset else ""
-        at = f":{line}" if line else at
+        position = f" at {'byte' if offset.in_bytes else 'character'} {offset.start}" if offset else ""
+        position = f":{line}" if line else position
         words = " ".join(as_text(as_dict(location.get("message")).get("text"), _MAX_DETAILS).split())
-        place = f"{path}{at}" if path else self.name(location)
+        place = f"{path}{position}" if path else self.name(location)
         return f"{place} ({words})" if place and words else place or words
 
     def step(self, step: dict[str, Any]) -> str:
@@ -384,8 +384,8 @@ def more_details(result: dict[str, Any], rule: dict[str, Any], tool: SarifTool, 
 
 
 def _labelled(label: str, texts: Iterator[str], separator: str = "; ") -> str:
-    found = list(dict.fromkeys(text for text in texts if text))
-    return f"{label}: {separator.join(found)}" if found else ""
+    unique = list(dict.fromkeys(text for text in texts if text))
+    return f"{label}: {separator.join(unique)}" if unique else ""
 
 
 def _more(count: int, word: str) -> str:
@@ -417,8 +417,10 @@ def _logical_names(result: dict[str, Any], parts: RunParts) -> Iterator[str]:
 def _other_locations(result: dict[str, Any]) -> list[Any]:
     """Return the locations after the first with a file: each of them must be changed to fix the result."""
     every = as_list(result.get("locations"))
-    first = next((at for at, one in enumerate(every) if as_dict(as_dict(one).get("physicalLocation"))), 0)
-    return [one for at, one in enumerate(every) if at != first]
+    first = next(
+        (index for index, location in enumerate(every) if as_dict(as_dict(location).get("physicalLocation"))), 0
+    )
+    return [location for index, location in enumerate(every) if index != first]
 
 
 def _places(locations: list[Any], parts: RunParts, limit: int) -> Iterator[str]:

@@ -82,19 +82,19 @@ class SarifTool:
         name = as_text(result.get("ruleId")) or as_text(reference.get("id"))
         rules = item_at(self._packs, as_dict(reference.get("toolComponent")).get("index")) or self._rules
         rule = as_dict(item_at(rules, result.get("ruleIndex")) or item_at(rules, reference.get("index")))
-        own = as_text(rule.get("id"))
-        if name and name != own and not (own and name.startswith(f"{own}/")):
+        rule_id = as_text(rule.get("id"))
+        if name and name != rule_id and not (rule_id and name.startswith(f"{rule_id}/")):
             rule = self._by_id.get(name) or self._by_id.get(name.rpartition("/")[0]) or {}
-        return as_text(name or own, MAX_NAME), rule
+        return as_text(name or rule_id, MAX_NAME), rule
 
     def taxon_at(self, taxon: dict[str, Any]) -> str:
         """Return the id of a taxon that is named by its index in a taxonomy; empty if it is not there."""
         component, index = as_dict(taxon.get("toolComponent")), taxon.get("index")
-        at = component.get("index", 0)
-        families = [item_at(self._families, at), item_at(self._extension_taxa, at)]
+        position = component.get("index", 0)
+        families = [item_at(self._families, position), item_at(self._extension_taxa, position)]
         families = families if component else [self._own_taxa, *families]
-        found = (as_text(as_dict(item_at(as_list(family), index)).get("id"), MAX_NAME) for family in families)
-        return next(filter(None, found), "")
+        ids = (as_text(as_dict(item_at(as_list(family), index)).get("id"), MAX_NAME) for family in families)
+        return next(filter(None, ids), "")
 
     def taxon_title(self, family: str, name: str) -> str:
         """Return the short description of a taxon; empty if the file does not have it."""
@@ -110,8 +110,8 @@ class SarifTool:
         arguments = [as_text(argument, 1_000) for argument in as_list(message.get("arguments"))]
         text = text or ", ".join(filter(None, arguments[:_MAX_FILLED]))  # its string is in another file
         if arguments:
-            values = {"{{": "{", "}}": "}", **{f"{{{at}}}": argument for at, argument in enumerate(arguments)}}
-            text = _PLACEHOLDER.sub(lambda found: values.get(found[0], found[0]), text, count=_MAX_FILLED)
+            values = {"{{": "{", "}}": "}", **{f"{{{index}}}": argument for index, argument in enumerate(arguments)}}
+            text = _PLACEHOLDER.sub(lambda match: values.get(match[0], match[0]), text, count=_MAX_FILLED)
         return as_text(_LINK.sub(r"\1", text), limit)
 
 
@@ -195,8 +195,8 @@ def _severity_of_weakness(bags: Sequence[dict[str, Any]], rule: dict[str, Any]) 
     texts = [bag.get("cwe") for bag in bags]
     texts += [tag for bag in bags for tag in as_list(bag.get("tags"))[:_MAX_TAGS]]
     texts += [as_dict(as_dict(each).get("target")).get("id") for each in as_list(rule.get("relationships"))[:_MAX_TAGS]]
-    named = (found for text in texts if isinstance(text, str) and (found := _WEAKNESS.search(text[:MAX_NAME])))
-    known = {_severities().weaknesses.get(int(found[1])) for found in named}
+    named = (match for text in texts if isinstance(text, str) and (match := _WEAKNESS.search(text[:MAX_NAME])))
+    known = {_severities().weaknesses.get(int(match[1])) for match in named}
     return next((word for word in ("critical", "important", "minor") if word in known), None)
 
 
@@ -237,11 +237,16 @@ def _states_critical(bag: dict[str, Any]) -> bool:
 
 def result_score(result: dict[str, Any], rule: dict[str, Any]) -> tuple[float, bool]:
     """Return the tool's score from 0 to 100, and whether it gave none."""
-    rank, own = result.get("rank"), as_dict(result.get("properties"))
+    rank, properties = result.get("rank"), as_dict(result.get("properties"))
     if not isinstance(rank, str) and (score := as_number(rank)) is not None:
         return score, False
     stated = as_dict(rule.get("properties")).get("precision")
-    for value in (own.get("precision"), own.get("confidence"), own.get("issue_confidence"), stated):
+    for value in (
+        properties.get("precision"),
+        properties.get("confidence"),
+        properties.get("issue_confidence"),
+        stated,
+    ):
         if isinstance(value, str) and value.lower() in _CERTAINTY:
             return _CERTAINTY[value.lower()], False
         if (score := as_number(value)) is not None:

@@ -25,7 +25,7 @@ def as_utf8(data: bytes) -> bytes:
     """Return the file as UTF-8 without a byte order mark, invalid bytes and lone surrogates."""
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     data = data.decode(encoding, "replace").encode("utf-8", "replace")
-    return _SURROGATE.sub(lambda found: found[0] if len(found[0]) == 12 else b"\\ufffd", data)
+    return _SURROGATE.sub(lambda match: match[0] if len(match[0]) == 12 else b"\\ufffd", data)
 
 
 def parse_object(raw: bytes | msgspec.Raw | None, kind: type[T]) -> T | None:

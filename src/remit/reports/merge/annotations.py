@@ -45,7 +45,7 @@ def github_commands(merge: Merge) -> Iterator[str]:
 
 def _unreviewed(merge: Merge) -> Iterator[str]:
     """Yield what was not reviewed, before the findings: GitHub shows only the first annotations."""
-    unread = "; ".join(coverage_text(one) for one in merge.coverage if one.unread)
+    unread = "; ".join(coverage_text(coverage) for coverage in merge.coverage if coverage.unread)
     if merge.is_unread:
         text = f"{decision_text(merge)}. {unread}".rstrip(". ")
         yield f"::error title=NOT REVIEWED::{_data(truncate_text(text, _MAX_MESSAGE))}"
@@ -141,13 +141,17 @@ def _with(case: ElementTree.Element, tag: str, attributes: dict[str, str], text:
 
 
 def _coverage(merge: Merge) -> Iterator[ElementTree.Element]:
-    for one in merge.coverage:
-        text = coverage_text(one) if one.files else NOTHING_TO_REVIEW
-        case = _case("coverage", one.language)
+    for coverage in merge.coverage:
+        text = coverage_text(coverage) if coverage.files else NOTHING_TO_REVIEW
+        case = _case("coverage", coverage.language)
         if merge.is_unread:
             yield _with(case, "failure", {"type": "NOT REVIEWED", "message": text}, "")
         else:
-            yield _with(case, "skipped", {"message": text}, "") if one.unread else _with(case, "system-out", {}, text)
+            yield (
+                _with(case, "skipped", {"message": text}, "")
+                if coverage.unread
+                else _with(case, "system-out", {}, text)
+            )
 
 
 def _agents(merge: Merge) -> Iterator[ElementTree.Element]:

@@ -48,7 +48,11 @@ def _unread_text(merge: Merge) -> str:
     """Return the files of a review that no reviewer read; prose and data are not listed."""
     if merge.is_unread:
         return ""
-    unread = [f"{one.unread:,} {one.language}" for one in merge.coverage if one.unread and one.language not in NOT_CODE]
+    unread = [
+        f"{coverage.unread:,} {coverage.language}"
+        for coverage in merge.coverage
+        if coverage.unread and coverage.language not in NOT_CODE
+    ]
     rest = len(unread) - _MAX_NAMED
     more = f" and {format_count(rest, 'more language')}" if rest > 0 else ""
     return f"files not reviewed: {', '.join(unread[:_MAX_NAMED])}{more}" if unread else ""
@@ -123,15 +127,15 @@ class Failure(NamedTuple):
 
 def failures_of(merge: Merge) -> list[Failure]:
     """Return the failures of all agents, for formats without sections. Their texts are not escaped."""
-    failed = dict.fromkeys(one.agent for one in merge.agents if one.status == "FAILED")
+    failed = dict.fromkeys(agent.agent for agent in merge.agents if agent.status == "FAILED")
     known = []
     for error in merge.sections.errors:
         reason = ": ".join(filter(None, [error.type, error.message])) or "it failed"
         text = ". ".join([reason, *error.recovery_options])
         known.append(Failure(error.agent, text, error.agent in failed))
-    stated = {one.agent for one in known}
+    stated = {failure.agent for failure in known}
     silent = [Failure(agent, "it sent no result. Run it again", has_failed=True) for agent in failed]
-    return [*known, *(one for one in silent if one.agent not in stated)]
+    return [*known, *(failure for failure in silent if failure.agent not in stated)]
 
 
 def root_cause(merge: Merge) -> str:

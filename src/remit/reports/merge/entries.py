@@ -60,7 +60,9 @@ class SourceLines:
             return ""
         read = references_in(f"`{place}`", lambda path: path == finding.path, bare=True)
         last = finding.end_line if finding.end_line != finding.line else None
-        same = [(found.path, found.line, found.end_line) for found in read] == [(finding.path, finding.line, last)]
+        same = [(reference.path, reference.line, reference.end_line) for reference in read] == [
+            (finding.path, finding.line, last)
+        ]
         return f"`{place}`" if same and "|" not in place and escape_control(place) == place else ""
 
 
@@ -142,13 +144,13 @@ def _flags(finding: MergedFinding) -> list[str]:
 
 
 def _opinion_text(opinion: Opinion, finding: MergedFinding) -> str:
-    own = ", ".join(
+    notes = ", ".join(
         filter(None, [safe_text(opinion.id, 40), *(safe_text(note, 160) for note in notes_of(opinion, finding))])
     )
     head = f"{safe_agent(opinion.agent)}: {opinion.severity or 'unrated'}, {score(opinion.confidence)}"
     title = safe_text(opinion.title, 120) if opinion.title != finding.title else ""
     text = " · ".join(filter(None, [title, safe_text(_prose(opinion), _MAX_WORDS)]))
-    return f"{head}{f' ({own})' if own else ''}{f'. {text}' if text else ''}"
+    return f"{head}{f' ({notes})' if notes else ''}{f'. {text}' if text else ''}"
 
 
 def _prose(opinion: Opinion) -> str:
@@ -207,10 +209,10 @@ def add_quotes(result: Result, entries: Sequence[MarkdownEntry], lines: SourceLi
         for block in result.findings
     )
     locations = {reference.location.partition(":")[0] for reference in result.references}
-    own = dict(_overrides(entries, quotes, locations))
+    overrides_by_rule = dict(_overrides(entries, quotes, locations))
     if not entries and result.status == "PARTIAL":
-        own["finding-without-reference"] = "no finding is reported"
-    overrides = tuple(Override(rule=rule, reason=why) for rule, why in own.items())
+        overrides_by_rule["finding-without-reference"] = "no finding is reported"
+    overrides = tuple(Override(rule=rule, reason=why) for rule, why in overrides_by_rule.items())
     return msgspec.structs.replace(result, findings=blocks, overrides=overrides)
 
 

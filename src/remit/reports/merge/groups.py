@@ -57,7 +57,9 @@ def section_groups(merge: Merge) -> list[SectionGroup]:
         SectionGroup("Tests", tuple(_tests(sections))),
         SectionGroup("Verified Claims", tuple(_claims(sections))),
         SectionGroup("Compliance", tuple(_compliance(sections))),
-        SectionGroup("Notes", tuple(SectionEntry(one.agent, one.heading, _lines(one.text)) for one in sections.notes)),
+        SectionGroup(
+            "Notes", tuple(SectionEntry(note.agent, note.heading, _lines(note.text)) for note in sections.notes)
+        ),
         SectionGroup("References", tuple(_references(sections)), "locations that agents name as key references"),
         SectionGroup("Next Steps", tuple(_next_steps(sections))),
     )
@@ -78,18 +80,18 @@ def no_findings_text(merge: Merge) -> str:
 
 def _lines(text: str) -> tuple[str, ...]:
     """Return the lines of a text: those of prose without marks, those of fenced code unchanged."""
-    found, in_code = [], False
+    lines, in_code = [], False
     for line in text.split("\n"):
         if line.lstrip().startswith(("```", "~~~")):
             in_code = not in_code
         elif line.strip():
-            found.append(line.rstrip() if in_code else bare_text(line))
-    return tuple(found)
+            lines.append(line.rstrip() if in_code else bare_text(line))
+    return tuple(lines)
 
 
 def _listed(label: str, texts: Iterable[str], *, ordered: bool = False) -> list[str]:
     """Return a labelled list; nothing without entries."""
-    marked = [f"{f'{at}.' if ordered else '-'} {' '.join(text.split())}" for at, text in enumerate(texts, 1)]
+    marked = [f"{f'{number}.' if ordered else '-'} {' '.join(text.split())}" for number, text in enumerate(texts, 1)]
     return [f"{label}:", *marked] if marked else []
 
 
@@ -107,23 +109,31 @@ def _errors(sections: Sections) -> Iterator[SectionEntry]:
 
 
 def _blockers(sections: Sections) -> Iterator[SectionEntry]:
-    for one in sections.blockers:
-        yield SectionEntry(one.agent, one.text, (f"Resolution: {one.resolution}",) if one.resolution else ())
+    for blocker in sections.blockers:
+        yield SectionEntry(
+            blocker.agent, blocker.text, (f"Resolution: {blocker.resolution}",) if blocker.resolution else ()
+        )
 
 
 def _coverage(merge: Merge) -> Iterator[SectionEntry]:
-    return (SectionEntry("", coverage_text(one)) for one in merge.coverage if one.files)
+    return (SectionEntry("", coverage_text(coverage)) for coverage in merge.coverage if coverage.files)
 
 
-def coverage_text(one: LanguageCoverage) -> str:
+def coverage_text(coverage: LanguageCoverage) -> str:
     """Return who reviewed the files of a language, how many were not reviewed, and who only searched them."""
-    count = format_count(one.files, "file")
-    state = "none reviewed" if one.unread == one.files else f"{one.unread:,} not reviewed" if one.unread else "reviewed"
-    readers, searchers = (_with_numbers(each, one.files) for each in (one.read_by, one.searched_by))
-    only = "only searched" if one.unread == one.files else "searched"
+    count = format_count(coverage.files, "file")
+    state = (
+        "none reviewed"
+        if coverage.unread == coverage.files
+        else f"{coverage.unread:,} not reviewed"
+        if coverage.unread
+        else "reviewed"
+    )
+    readers, searchers = (_with_numbers(each, coverage.files) for each in (coverage.read_by, coverage.searched_by))
+    only = "only searched" if coverage.unread == coverage.files else "searched"
     searched = f"; {only} for secrets by {searchers}" if searchers else ""
-    reviewed = f" by {readers}" if not one.unread else f"; reviewed by {readers}" if readers else ""
-    return f"{one.language}: {count}, {state}{reviewed}{searched}"
+    reviewed = f" by {readers}" if not coverage.unread else f"; reviewed by {readers}" if readers else ""
+    return f"{coverage.language}: {count}, {state}{reviewed}{searched}"
 
 
 def _with_numbers(readers: dict[str, int], files: int) -> str:
@@ -142,9 +152,11 @@ def _learned(merge: Merge) -> Iterator[SectionEntry]:
         f"{format_count(note.decisions, 'decision')}{until}, digest {note.digest}",
         (f"the team's mean is {note.team:.2f}; an agent without decisions has this weight",),
     )
-    for one in note.weights:
-        where = f" in {one.category}" if one.category else ""
-        yield SectionEntry(one.agent, f"weight {one.weight:.2f}{where}: {one.confirmed} of {one.decisions} confirmed")
+    for learned in note.weights:
+        where = f" in {learned.category}" if learned.category else ""
+        yield SectionEntry(
+            learned.agent, f"weight {learned.weight:.2f}{where}: {learned.confirmed} of {learned.decisions} confirmed"
+        )
     for worth in note.agreement:
         if worth.agents > 1:
             more = " or more" if worth is note.agreement[-1] else ""
@@ -162,15 +174,17 @@ def _differences(sections: Sections) -> Iterator[SectionEntry]:
         yield SectionEntry(difference.subject, sides=tuple((each.agent, each.text) for each in difference.statements))
 
 
-def _design(one: Design) -> SectionEntry:
+def _design(design: Design) -> SectionEntry:
     lines = [
-        *_lines(one.architecture),
-        *_listed("Implementation map", (f"{row.component}: {row.path or 'no file'}: {row.action}" for row in one.map)),
-        *_listed("Build sequence", one.sequence, ordered=True),
-        *_listed("Patterns", (_dotted(row.pattern, row.example, row.recommendation) for row in one.patterns)),
-        *_listed("Trade-offs", one.tradeoffs),
+        *_lines(design.architecture),
+        *_listed(
+            "Implementation map", (f"{row.component}: {row.path or 'no file'}: {row.action}" for row in design.map)
+        ),
+        *_listed("Build sequence", design.sequence, ordered=True),
+        *_listed("Patterns", (_dotted(row.pattern, row.example, row.recommendation) for row in design.patterns)),
+        *_listed("Trade-offs", design.tradeoffs),
     ]
-    return SectionEntry(_who(one), "", tuple(lines))
+    return SectionEntry(_who(design), "", tuple(lines))
 
 
 def _who(entry: Exploration | Design | Change | Citation) -> str:
@@ -199,10 +213,12 @@ def _dotted(*texts: str) -> str:
 
 def _changes(sections: Sections) -> Iterator[SectionEntry]:
     by_agent: dict[str, list[str]] = defaultdict(list)
-    for one in sections.changes:
-        state = f" ({one.outcome})" if one.outcome in FAILED_OUTCOMES else ""
-        lines = f" [{one.lines} lines]" if one.lines.isdigit() else f" [{one.lines}]" if one.lines else ""
-        by_agent[_who(one)].append(f"{one.claim} {one.path}{lines}{f': {one.text}' if one.text else ''}{state}")
+    for change in sections.changes:
+        state = f" ({change.outcome})" if change.outcome in FAILED_OUTCOMES else ""
+        lines = f" [{change.lines} lines]" if change.lines.isdigit() else f" [{change.lines}]" if change.lines else ""
+        by_agent[_who(change)].append(
+            f"{change.claim} {change.path}{lines}{f': {change.text}' if change.text else ''}{state}"
+        )
     return (SectionEntry(agent, "", tuple(lines)) for agent, lines in by_agent.items())
 
 
@@ -216,15 +232,17 @@ def _tests(sections: Sections) -> Iterator[SectionEntry]:
 
 def _claims(sections: Sections) -> Iterator[SectionEntry]:
     by_agent: dict[str, list[str]] = defaultdict(list)
-    for one in sections.claims:
-        by_agent[one.agent].append(f"{one.outcome}: {one.claim}{f' ({one.location})' if one.location else ''}")
+    for claim in sections.claims:
+        by_agent[claim.agent].append(
+            f"{claim.outcome}: {claim.claim}{f' ({claim.location})' if claim.location else ''}"
+        )
     return (SectionEntry(agent, "", tuple(lines)) for agent, lines in by_agent.items())
 
 
 def _compliance(sections: Sections) -> Iterator[SectionEntry]:
     by_agent: dict[str, list[str]] = defaultdict(list)
-    for one in sections.compliance:
-        by_agent[one.agent].append(f"{one.status}: {one.standard}{f' ({one.notes})' if one.notes else ''}")
+    for check in sections.compliance:
+        by_agent[check.agent].append(f"{check.status}: {check.standard}{f' ({check.notes})' if check.notes else ''}")
     return (SectionEntry(agent, "", tuple(lines)) for agent, lines in by_agent.items())
 
 

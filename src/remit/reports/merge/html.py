@@ -311,12 +311,12 @@ def _conflicts(merge: Merge) -> list[_ShownConflict]:
     subjects = Subjects(merge)
     shown = []
     for conflict in merge.conflicts:
-        found = subjects.numbered(conflict)
+        subject = subjects.numbered(conflict)
         title = location = ""
         number = None
-        if found is not None:
-            at, finding = found
-            number = at + 1 if at < len(merge.findings) else None
+        if subject is not None:
+            index, finding = subject
+            number = index + 1 if index < len(merge.findings) else None
             title = finding.title if finding.title != conflict.finding else ""
             location = location_of(finding) if finding.path and not names_location(conflict, finding) else ""
         shown.append(_ShownConflict(conflict, number, title, location))
@@ -368,7 +368,7 @@ def _card_values(finding: MergedFinding, number: int, agents: int, workspace: Wo
         # The head of the card shows `disputed`.
         "shared_flags": [flag for flag in shared_flags(finding) if flag != "disputed"][:_MAX_OPINIONS],
         "source": list(excerpt(finding, workspace, _AROUND)),
-        "opinions": [_shown_opinion(one, finding) for one in opinions_by_score(finding)[:_MAX_OPINIONS]],
+        "opinions": [_shown_opinion(opinion, finding) for opinion in opinions_by_score(finding)[:_MAX_OPINIONS]],
         "more": format_count(more, "more agent") if more > 0 else "",
         "max_words": _MAX_WORDS,
         "max_open": _MAX_OPEN,

@@ -101,8 +101,8 @@ def _without_failing_claims(text: str, workspace: Workspace) -> str:
         if not failing:
             break
         lines = text.split("\n")
-        for at, claims in failing.items():
-            lines[at - 1] = _without_claims(lines[at - 1], claims, mark)
+        for line, claims in failing.items():
+            lines[line - 1] = _without_claims(lines[line - 1], claims, mark)
         text = "\n".join(lines)
     return text
 
@@ -133,8 +133,10 @@ def merged_result(merge: Merge, workspace: Workspace | None = None) -> Result:
     lines = SourceLines(workspace)
     entries = entries_of(merge.findings[:_MAX_ROWS], lines)
     failed = merge.status == "FAILED"
-    own = merge.sections
-    has_content = bool(merge.findings or merge.coverage or own.explorations or own.designs or own.changes)
+    sections = merge.sections
+    has_content = bool(
+        merge.findings or merge.coverage or sections.explorations or sections.designs or sections.changes
+    )
     confidence = None if failed else confidence_of(merge.findings)
     result = Result(
         agent=MERGED_AGENT,
@@ -161,14 +163,14 @@ def _summary(merge: Merge) -> str:
     counts = merge.counts
     each = Counter(map(severity_of, merge.findings))
     kinds = join_words([f"{each[name]} {name}" for name in SEVERITIES if each[name]])
-    found = f"{format_count(len(merge.findings), 'finding')}: {kinds}" if merge.findings else "no findings"
+    total = f"{format_count(len(merge.findings), 'finding')}: {kinds}" if merge.findings else "no findings"
     if not merge.findings and merge.agents and no_findings_text(merge) == NOBODY_LOOKED:
-        found = "one report; no agent looked for issues"
+        total = "one report; no agent looked for issues"
     left = f"; {format_count(counts.dropped, 'finding')} dropped" if counts.dropped else ""
     disputes = f"{format_count(len(merge.conflicts), 'conflict')} for a person to decide" if merge.conflicts else ""
     reasons = " and ".join(filter(None, [disputes, broken_text(merge)]))
     return (
-        f"Merged {format_count(len(merge.agents), 'result')} into {found}{left}. "
+        f"Merged {format_count(len(merge.agents), 'result')} into {total}{left}. "
         f"The decision is {merge.decision}{f': {reasons}' if reasons else ''}."
     )
 
@@ -263,11 +265,11 @@ def _conflicts(merge: Merge, entries: list[MarkdownEntry]) -> Iterator[Table | T
         yield Text(text=f"And {format_count(more, 'more conflict')}.")
 
 
-def _about(found: tuple[int, MergedFinding] | None, entries: list[MarkdownEntry], name: str) -> str:
+def _about(subject: tuple[int, MergedFinding] | None, entries: list[MarkdownEntry], name: str) -> str:
     """Return the subject of a conflict: the finding's name in the report, and its title."""
-    if found is None:
+    if subject is None:
         return safe_text(name)
-    number, finding = found
+    number, finding = subject
     name = entries[number].id if number < len(entries) else safe_text(name)
     return f"{name}: {safe_text(finding.title, 120)}" if finding.title else name
 
@@ -296,19 +298,21 @@ def _references(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) 
     for entry in entries:
         if entry.place and entry.finding.path is not None:
             files.setdefault(entry.finding.path, []).append(entry)
-    for own in list(files.values())[:_MAX_FILES]:
-        worst = own[0]
-        item = worst.id if len(own) == 1 else f"{worst.id} and {len(own) - 1} more"
-        relevance = f"{format_count(len(own), 'finding')} in this file, the worst {severity_of(worst.finding)}"
+    for file_entries in list(files.values())[:_MAX_FILES]:
+        worst = file_entries[0]
+        item = worst.id if len(file_entries) == 1 else f"{worst.id} and {len(file_entries) - 1} more"
+        relevance = f"{format_count(len(file_entries), 'finding')} in this file, the worst {severity_of(worst.finding)}"
         yield KeyReference(item=item, location=worst.place, relevance=relevance)
     cited = [reference for reference in merge.sections.references if (reference.path or "") not in files]
-    for one in cited[: _MAX_ENTRIES - min(len(files), _MAX_FILES)]:
+    for reference in cited[: _MAX_ENTRIES - min(len(files), _MAX_FILES)]:
         place = (
-            lines.cite(one) if one.outcome in ("verified", "exists", "relocated", "abbreviated", "unchecked") else ""
+            lines.cite(reference)
+            if reference.outcome in ("verified", "exists", "relocated", "abbreviated", "unchecked")
+            else ""
         )
         if place:
-            first = one.citations[0]
-            relevance = safe_text(f"{first.relevance or 'cited'} ({citing_agents(one)})")
+            first = reference.citations[0]
+            relevance = safe_text(f"{first.relevance or 'cited'} ({citing_agents(reference)})")
             item = safe_text(first.item, 120) or "Location"
             yield KeyReference(item=item, location=place, relevance=relevance)
             files.setdefault(place, [])
@@ -387,8 +391,8 @@ def _next_steps(merge: Merge) -> Iterator[str]:
         yield f"Fix the {format_count(same, f'{severity_of(worst)} finding')} first (highest confidence {highest})"
     elif merge.decision == "continue":
         yield "Continue: there is nothing to fix"
-    for one in merge.sections.next_steps[:_MAX_ENTRIES]:
-        if step := safe_text(f"{one.agent}: {one.text}"):
+    for next_step in merge.sections.next_steps[:_MAX_ENTRIES]:
+        if step := safe_text(f"{next_step.agent}: {next_step.text}"):
             yield step
 
 

@@ -139,8 +139,8 @@ def evidence_state(finding: MergedFinding) -> str:
 
 def shared_flags(finding: MergedFinding) -> list[str]:
     """Return the flags of the whole finding; the flags of one agent are shown with its opinion."""
-    own = {flag for opinion in finding.opinions for flag in opinion.flags}
-    return [flag for flag in finding.flags if flag not in own]
+    opinion_flags = {flag for opinion in finding.opinions for flag in opinion.flags}
+    return [flag for flag in finding.flags if flag not in opinion_flags]
 
 
 def notes_of(opinion: Opinion, finding: MergedFinding) -> list[str]:
@@ -190,8 +190,8 @@ class Subjects:
 
     def of(self, conflict: Conflict) -> MergedFinding | None:
         """Return the finding; None if no finding or more than one matches."""
-        found = self.numbered(conflict)
-        return found[1] if found is not None else None
+        numbered = self.numbered(conflict)
+        return numbered[1] if numbered is not None else None
 
     def numbered(self, conflict: Conflict) -> tuple[int, MergedFinding] | None:
         """Return the position of the finding among the kept and then the dropped ones, and the finding."""
@@ -271,7 +271,7 @@ def opinion_details(opinion: Opinion) -> OpinionDetails:
             part = "words"
             parts[part].append("")
         elif label := _LABEL.match(line):
-            part = ("risk", "fix", "also")[next(at for at in range(3) if label[at + 1])]
+            part = ("risk", "fix", "also")[next(index for index in range(3) if label[index + 1])]
             parts[part].append(label[4])
         elif _bare(line) not in repeated:
             parts[part].append(line)
@@ -297,7 +297,7 @@ def safe_text(text: str, length: int = MAX_TITLE) -> str:
 
 def without_mentions(line: str) -> str:
     """Return a line that notifies no person and closes no issue where GitHub shows it: `@ name`, `no. 12`."""
-    return _CALLS.sub(lambda found: _apart(line, found), line)
+    return _CALLS.sub(lambda match: _apart(line, match), line)
 
 
 def _apart(line: str, match: re.Match[str]) -> str:

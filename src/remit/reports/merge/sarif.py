@@ -93,7 +93,7 @@ def sarif_parts(
         run["versionControlProvenance"] = [source | ({"revisionId": _safe(commit)} if commit else {})]
     lists = {
         "toolExecutionNotifications": _notifications(merge, profile),
-        "results": (_result(*one, rules, profile) for one in cited.all()),
+        "results": (_result(*row, rules, profile) for row in cited.all()),
     }
     yield from json_parts({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, lists)
 
@@ -123,9 +123,9 @@ class CitedFindings:
             return
         wanted = [finding for finding in (*merge.findings, *merge.dropped) if self._is_result(finding)]
         notes = {}
-        for at in sorted(range(len(wanted)), key=lambda at: (wanted[at].path or "", wanted[at].line or 0, at)):
-            notes[at] = self._note(wanted[at])
-        self._found = [(finding, notes[at]) for at, finding in enumerate(wanted)]
+        for index in sorted(range(len(wanted)), key=lambda row: (wanted[row].path or "", wanted[row].line or 0, row)):
+            notes[index] = self._note(wanted[index])
+        self._found = [(finding, notes[index]) for index, finding in enumerate(wanted)]
 
     def all(self) -> Iterator[tuple[MergedFinding, tuple[str, str]]]:
         """Yield each finding with its text and its fingerprint, in the order of the report."""

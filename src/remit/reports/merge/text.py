@@ -228,14 +228,14 @@ def _finding(finding: MergedFinding, agents: int, columns: int, workspace: Works
         yield [Piece(f"{line.number:>12} │ ", "dim"), Piece(_fit(escape_control(line.text), columns - 15))]
     yield from _labels(finding, columns)
     for opinion in opinions_by_score(finding):
-        own = opinion.severity or "unrated"
+        severity_name = opinion.severity or "unrated"
         who = " ".join(filter(None, [escape_control(opinion.agent), _own_id(opinion, finding)]))
         notes = " · ".join(map(escape_control, notes_of(opinion, finding)))
         is_short = notes and display_width(who) + 3 + display_width(notes) <= columns - 23
         who = f"{who} · {notes}" if is_short else who
         first, *rest = _wrapped(who, columns, " " * 23)
         yield [
-            Piece(f"{_MARGIN}{own:<10}", SEVERITY_STYLES[own]),
+            Piece(f"{_MARGIN}{severity_name:<10}", SEVERITY_STYLES[severity_name]),
             Piece(f"{score(opinion.confidence):>5}  "),
             Piece(first[23:], "dim"),
         ]

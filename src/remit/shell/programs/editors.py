@@ -174,8 +174,8 @@ def run_tasks(command: Command, name: str, args: list[Argument]) -> None:
         "bundle",
         "pnpm",
     ):
-        at = next(index for index, arg in enumerate(args) if arg.text == sub)
-        _run_rest(command, args[at + 1 :])
+        position = next(index for index, arg in enumerate(args) if arg.text == sub)
+        _run_rest(command, args[position + 1 :])
     elif name == "ruff" and sub == "check":
         if any(flag.startswith("--fix") for flag in flags):
             command.write(Argument(words[1] if len(words) > 1 else _HERE))

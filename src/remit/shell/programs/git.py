@@ -87,7 +87,7 @@ def _runs(sub: str, option: str) -> bool:
     """Return whether an option, also an abbreviated one, may name a program that git runs."""
     name = option.partition("=")[0]
     if name.startswith("--"):
-        return len(name) > 3 and any(one.startswith(name) or name.startswith(one) for one in _RUNNING)
+        return len(name) > 3 and any(running.startswith(name) or name.startswith(running) for running in _RUNNING)
     letters = _RUNNING_LETTERS.get(sub, "")
     return option.startswith("-") and any(letter in option[1:] for letter in letters)
 
@@ -113,19 +113,19 @@ def _create(command: Command, sub: str, args: list[Argument]) -> None:
 
 def _without_globals(command: Command, args: list[Argument]) -> list[Argument]:
     """Return the words after global options such as `-C FOLDER` and `-c KEY=VALUE`."""
-    at = 0
-    while at < len(args) and args[at].text.startswith("-"):
-        if args[at].text not in _GLOBALS:
-            command.effects.give_up("an option of git is not known", args[at].text[:40])
-        if args[at].text == "-C" and at + 1 < len(args):
+    index = 0
+    while index < len(args) and args[index].text.startswith("-"):
+        if args[index].text not in _GLOBALS:
+            command.effects.give_up("an option of git is not known", args[index].text[:40])
+        if args[index].text == "-C" and index + 1 < len(args):
             inside = command.state.copy()
-            inside.folder = command.path(args[at + 1])
+            inside.folder = command.path(args[index + 1])
             command.state = inside
-        setting = args[at + 1].text.lower() if at + 1 < len(args) else ""
-        if args[at].text == "-c" and not setting.startswith(_PLAIN_SETTINGS):
+        setting = args[index + 1].text.lower() if index + 1 < len(args) else ""
+        if args[index].text == "-c" and not setting.startswith(_PLAIN_SETTINGS):
             command.effects.give_up("a git setting may run another program")
-        at += 2 if args[at].text in ("-C", "-c", "--git-dir", "--work-tree") else 1
-    return args[at:]
+        index += 2 if args[index].text in ("-C", "-c", "--git-dir", "--work-tree") else 1
+    return args[index:]
 
 
 def _configure(command: Command, args: list[Argument]) -> None:

@@ -73,11 +73,11 @@ def run_source(command: Command, _: str, args: list[Argument]) -> None:
 
 def run_python(command: Command, _: str, args: list[Argument]) -> None:
     """Add the effects of `python -c`, `python -m` or a here-document."""
-    at = 0
-    while at < len(args) and args[at].text.startswith("-") and args[at].text not in ("-", "-c", "-m"):
-        at += 2 if args[at].text in ("-X", "-W") else 1
-    kind = args[at].text if at < len(args) else ""
-    rest = args[at + 1 :]
+    index = 0
+    while index < len(args) and args[index].text.startswith("-") and args[index].text not in ("-", "-c", "-m"):
+        index += 2 if args[index].text in ("-X", "-W") else 1
+    kind = args[index].text if index < len(args) else ""
+    rest = args[index + 1 :]
     if kind == "-c" and rest and rest[0].is_known:
         read_code(command, rest[0].text)
     elif kind == "-m" and rest:
@@ -85,7 +85,7 @@ def run_python(command: Command, _: str, args: list[Argument]) -> None:
     elif kind in ("", "-") and command.has_body:
         read_code(command, command.body)
     elif kind not in ("", "-", "-c", "-m"):
-        _run_script(command, [args[at]], args[: at + 1], "-BEIOSbdsuqx")
+        _run_script(command, [args[index]], args[: index + 1], "-BEIOSbdsuqx")
     elif kind or command.piped or args:
         command.effects.give_up(_UNSEEN_SCRIPT)
 
@@ -142,16 +142,16 @@ def run_xargs(command: Command, name: str, args: list[Argument]) -> None:
     if name == "parallel":
         command.effects.give_up("the commands of `parallel` are made at run time")
         return
-    at = 0
+    index = 0
     mark = ""
-    while at < len(args) and args[at].text.startswith("-"):
-        text = args[at].text
+    while index < len(args) and args[index].text.startswith("-"):
+        text = args[index].text
         if text == "-I":
-            mark = args[at + 1].text if at + 1 < len(args) else ""
+            mark = args[index + 1].text if index + 1 < len(args) else ""
         elif text[:2] == "-I":
             mark = text[2:]
-        at += 2 if text in ("-I", "-n", "-P", "-L", "-d", "-s", "-a", "-E") else 1
-    words = args[at:]
+        index += 2 if text in ("-I", "-n", "-P", "-L", "-d", "-s", "-a", "-E") else 1
+    words = args[index:]
     if mark:
         words = [Argument(arg.text, is_known=arg.is_known, is_many=mark in arg.text) for arg in words]
         if len(words) > 2 and words[0].text in ("sh", "bash", "zsh") and words[-1].is_many:

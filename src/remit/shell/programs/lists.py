@@ -157,13 +157,13 @@ _VALUED = {
 def wrapper_words(name: str, args: list[str]) -> int:
     """Return how many of the arguments belong to the wrapper itself."""
     valued = _VALUED.get(name, "")
-    at = 0
-    while at < len(args):
-        text = args[at]
+    index = 0
+    while index < len(args):
+        text = args[index]
         if name == "env" and "=" in text and not text.startswith("-"):
-            at += 1
+            index += 1
         elif text.startswith("-") and len(text) > 1:
-            at += 2 if text[-1] in valued and len(text) == 2 else 1
+            index += 2 if text[-1] in valued and len(text) == 2 else 1
         else:
             break
-    return at + (WRAPPERS[name] if name in WRAPPERS else PACKAGE_RUNNERS[name])
+    return index + (WRAPPERS[name] if name in WRAPPERS else PACKAGE_RUNNERS[name])

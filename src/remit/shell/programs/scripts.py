@@ -113,14 +113,14 @@ def _read_sed_script(command: Command, script: str) -> None:
     if len(script) > _MAX_SCRIPT:
         command.effects.give_up("a sed script is too long")
         return
-    at = 0
-    while at < len(script):
-        at = _after_address(script, at)
-        letter = script[at : at + 1]
-        at += 1
+    position = 0
+    while position < len(script):
+        position = _after_address(script, position)
+        letter = script[position : position + 1]
+        position += 1
         file = ""
         if letter in ("s", "y"):
-            end = _after_parts(script, at)
+            end = _after_parts(script, position)
             if end < 0:
                 command.effects.give_up("a sed script cannot be read")
                 return
@@ -128,53 +128,53 @@ def _read_sed_script(command: Command, script: str) -> None:
             words = flags.partition("w")[0].partition(";")[0].partition("}")[0]
             if letter == "s" and "e" in words:
                 letter = "e"
-            at = end + len(words)
+            position = end + len(words)
             if letter == "s" and flags[len(words) :].startswith("w"):
-                letter, at = "w", at + 1
+                letter, position = "w", position + 1
         if letter == "e":
             command.effects.give_up("a sed script runs another program")
         elif letter and letter in _TO_LINE_END:
-            end = _line_end(script, at)
-            file, at = script[at:end].strip(), end
+            end = _line_end(script, position)
+            file, position = script[position:end].strip(), end
         if file and letter in "wW":
             command.write(Argument(file))
         elif file and letter in "rR":
             command.read(Argument(file))
 
 
-def _line_end(script: str, at: int) -> int:
-    end = script.find("\n", at)
+def _line_end(script: str, position: int) -> int:
+    end = script.find("\n", position)
     return len(script) if end < 0 else end
 
 
-def _after_address(script: str, at: int) -> int:
+def _after_address(script: str, position: int) -> int:
     """Return the position of a command's letter: after white space, brackets, numbers and `/patterns/`."""
-    while at < len(script):
-        letter = script[at]
+    while position < len(script):
+        letter = script[position]
         if letter == "/":
-            at = _after_pattern(script, at + 1, "/")
-        elif letter == "\\" and at + 1 < len(script):
-            at = _after_pattern(script, at + 2, script[at + 1])
+            position = _after_pattern(script, position + 1, "/")
+        elif letter == "\\" and position + 1 < len(script):
+            position = _after_pattern(script, position + 2, script[position + 1])
         elif letter.isspace() or letter.isdigit() or letter in ";{}!,~+$IM":
-            at += 1
+            position += 1
         else:
             break
-    return at
+    return position
 
 
-def _after_parts(script: str, at: int) -> int:
+def _after_parts(script: str, position: int) -> int:
     """Return the position after the two parts of `s/a/b/`, or -1 if they have no end."""
-    sign = script[at : at + 1]
-    middle = _after_pattern(script, at + 1, sign)
+    sign = script[position : position + 1]
+    middle = _after_pattern(script, position + 1, sign)
     end = _after_pattern(script, middle, sign)
     return end if sign and end <= len(script) else -1
 
 
-def _after_pattern(script: str, at: int, sign: str) -> int:
+def _after_pattern(script: str, position: int, sign: str) -> int:
     """Return the position after the next such sign that is not escaped, or beyond the end."""
-    while at < len(script) and script[at] != sign:
-        at += 2 if script[at] == "\\" else 1
-    return at + 1
+    while position < len(script) and script[position] != sign:
+        position += 2 if script[position] == "\\" else 1
+    return position + 1
 
 
 def run_awk(command: Command, _: str, args: list[Argument]) -> None:
@@ -197,8 +197,8 @@ def run_awk(command: Command, _: str, args: list[Argument]) -> None:
 
 def _awk_lines(script: str) -> tuple[int | None, int]:
     """Return how many lines a script prints (None: any number), and the first of them."""
-    if one := _AWK_LINE.fullmatch(script):
-        return 1, max(1, int(one[1]))
+    if line := _AWK_LINE.fullmatch(script):
+        return 1, max(1, int(line[1]))
     if some := _AWK_LINES.fullmatch(script):
         first = max(1, int(some[1] or 1))
         return max(0, int(some[2]) - first + 1), first

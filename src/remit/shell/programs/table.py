@@ -100,10 +100,10 @@ def unknown_option(name: str, args: list[Argument]) -> str:
     while _TEXT[end : end + 1] not in ("\n", "") or _TEXT.startswith("\n    ", end):
         end += 1
     _, letters, *longs = _TEXT[start:end].split()
-    at = 0
-    while at < len(args):
-        text = args[at].text
-        at += 1
+    index = 0
+    while index < len(args):
+        text = args[index].text
+        index += 1
         if text == "--":
             break
         if name in _WRAPPERS and not text.startswith("-"):
@@ -112,12 +112,12 @@ def unknown_option(name: str, args: list[Argument]) -> str:
             option, sign, _ = text[2:].partition("=")
             if option not in longs and option + "=" not in longs:
                 return text[:40]
-            at += not sign and option + "=" in longs and option not in longs
+            index += not sign and option + "=" in longs and option not in longs
         elif text.startswith("-") and len(text) > 1:
             unknown, takes_next = _cluster(text, letters)
             if unknown:
                 return text[:40]
-            at += takes_next
+            index += takes_next
     return ""
 
 
@@ -335,9 +335,9 @@ def _set_variables(command: Command, name: str, args: list[Argument]) -> None:
 
 def _after_wrapper(command: Command, name: str, args: list[Argument]) -> list[Argument]:
     """Return the words of the program that a wrapper starts."""
-    own = wrapper_words(name, [arg.text for arg in args])
-    for arg in args[:own] if name == "env" else ():
+    count = wrapper_words(name, [arg.text for arg in args])
+    for arg in args[:count] if name == "env" else ():
         variable, sign, value = arg.text.partition("=")
         if sign and not variable.startswith("-"):
             command.check_variable(variable, value)
-    return args[own:]
+    return args[count:]

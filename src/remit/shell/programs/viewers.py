@@ -106,10 +106,10 @@ def run_sort(command: Command, name: str, args: list[Argument]) -> None:
 
 def run_find(command: Command, name: str, args: list[Argument]) -> None:
     """Add the effects of `find`: a listing, unless it runs a program, deletes, or prints to a file."""
-    at = 0
-    while at < len(args) and not args[at].text.startswith(("-", "(", "!")):
-        at += 1
-    roots, tests = args[:at] or [Argument(".")], args[at:]
+    first_test = 0
+    while first_test < len(args) and not args[first_test].text.startswith(("-", "(", "!")):
+        first_test += 1
+    roots, tests = args[:first_test] or [Argument(".")], args[first_test:]
     if name in ("fd", "fdfind"):
         roots, tests = [Argument(".")], []
     for index, arg in enumerate(args if name in ("fd", "fdfind") else ()):
