@@ -123,12 +123,9 @@ def judge_report(
 
     `receipts` or `transcripts` record the subagent's tool calls. `path` names the report in its verdicts.
     """
-    sources = open_sources(repo, transcripts=transcripts, records=receipts)
-    try:
+    with open_sources(repo, transcripts=transcripts, records=receipts) as sources:
         # The report is the answer of an agent: no word of it excuses a claim.
         verdicts = check_text(text, path, replace(options, strict=True), sources)
-    finally:
-        sources.close()
     decision = max((verdict.verdict for verdict in verdicts), key=_FROM_BEST_TO_WORST.index)
     return ReportJudgement(decision, verdicts, [_violation(one) for verdict in verdicts for one in verdict.violations])
 

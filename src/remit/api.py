@@ -65,15 +65,9 @@ def check_all(  # noqa: PLR0913 - the options of a check, all by name
 ) -> list[Verdict]:
     """Return a verdict for each result in a text, or in the file of a `Path` (deprecated: a string with a suffix)."""
     options = Options(profile=profile, kind=kind, agent=agent, attempt=attempt, overrides=tuple(overrides))
-    sources = _sources_for(Path(repo) if repo is not None else None, rev, receipts)
-    try:
-        if isinstance(text_or_path, str) and looks_like_path(text_or_path):
-            text_or_path = Path(text_or_path)
-        if isinstance(text_or_path, Path):
-            return check_text(read_source(text_or_path), str(text_or_path), options, sources)
-        return check_text(text_or_path, options=options, sources=sources)
-    finally:
-        sources.close()
+    if isinstance(text_or_path, str) and looks_like_path(text_or_path):
+        text_or_path = Path(text_or_path)
+    return _checked(text_or_path, options, repo, rev, receipts)
 
 
 def verify(
@@ -88,16 +82,19 @@ def verify(
     Claims are checked against the commit `rev` of the checkout `repo`, else the files on disk. A commit that the text
     states is only its date.
     """
-    is_path = isinstance(text_or_path, Path)
-    source = read_source(text_or_path) if isinstance(text_or_path, Path) else text_or_path
-    sources = _sources_for(Path(repo) if repo is not None else None, rev, receipts)
-    try:
-        verdicts = check_text(source, str(text_or_path) if is_path else "-", OPTIONS, sources)
-    finally:
-        sources.close()
+    verdicts = _checked(text_or_path, OPTIONS, repo, rev, receipts)
     if len(verdicts) > 1:
         raise UsageError(f"the text contains {len(verdicts)} results in JSON; `remit.check_all` checks each of them")
     return verdicts[0]
+
+
+def _checked(
+    text: str | bytes | Path, options: Options, repo: str | Path | None, rev: str | None, receipts: Receipts
+) -> list[Verdict]:
+    with _sources_for(Path(repo) if repo is not None else None, rev, receipts) as sources:
+        if isinstance(text, Path):
+            return check_text(read_source(text), str(text), options, sources)
+        return check_text(text, options=options, sources=sources)
 
 
 def _sources_for(repo: Path | None, rev: str | None, receipts: Receipts) -> Sources:

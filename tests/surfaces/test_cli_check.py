@@ -407,10 +407,10 @@ def test_the_installed_command_starts_where_interrupts_are_quiet() -> None:
 def test_an_interrupt_while_waiting_for_input_is_one_line_and_130(desk: Path) -> None:
     # A shell starts what runs in the background with interrupts ignored; a person's terminal does not.
     waiting = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    waiting += "import sys; sys.argv[0]='remit'; import remit.surfaces.cli.check as check; "
+    waiting += "import sys; sys.argv[0]='remit'; import remit.operations.documents as documents; "
     # The process reports that it waits for input just before it does: no clock decides.
-    waiting += "found = check.open_sources; "
-    waiting += "check.open_sources = lambda *a, **k: (found(*a, **k), print('ready', flush=True))[0]; "
+    waiting += "found = documents.open_sources; "
+    waiting += "documents.open_sources = lambda *a, **k: (found(*a, **k), print('ready', flush=True))[0]; "
     waiting += "from remit.surfaces.cli import main; main()"
     with subprocess.Popen(
         [sys.executable, "-c", waiting, "check", "-"],

@@ -544,9 +544,9 @@ def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are another matter there")
 def test_an_interrupt_while_waiting_for_input_is_one_line_and_130(project: Path) -> None:
     waiting = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    waiting += "import sys; sys.argv[0]='remit'; import remit.surfaces.cli.verify as verify; "
-    waiting += "found = verify.open_sources; "
-    waiting += "verify.open_sources = lambda *a, **k: (found(*a, **k), print('ready', flush=True))[0]; "
+    waiting += "import sys; sys.argv[0]='remit'; import remit.operations.documents as documents; "
+    waiting += "found = documents.open_sources; "
+    waiting += "documents.open_sources = lambda *a, **k: (found(*a, **k), print('ready', flush=True))[0]; "
     waiting += "from remit.surfaces.cli import main; main()"
     with subprocess.Popen(
         [sys.executable, "-c", waiting, "verify", "-"],

@@ -7,7 +7,7 @@ import signal
 import subprocess
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
@@ -98,6 +98,12 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
             opened = self.__dict__.get(name)
             if opened is not None:
                 opened.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Release open files and processes."""

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from remit.checking import Options, check_text, read_source
+from remit.affected import AffectedClaims, change_since
+from remit.checking import Options, Verdict, check_text, read_source
+from remit.clients.transcripts.reading import read_transcripts
 from remit.configuration import Configuration, load
 from remit.contract.kinds import KINDS
 from remit.dispatch.telemetry import emit_verdicts
 from remit.errors import UsageError
 from remit.evidence.model import Reliability
-from remit.evidence.sources import open_sources
+from remit.evidence.sources import Sources, open_sources
 from remit.operations.declaration import CLI, PROGRAMS, described
-from remit.reports.shapes import CheckShape, check_shape
+from remit.reports.shapes import CheckShape, FixShape, check_shape
 from remit.verifying import OPTIONS as CLAIMS_OPTIONS
+from remit.verifying import Fixed, fix_source, write_fixed
 
 _MAX_PATH = 4_096
 
@@ -74,7 +80,7 @@ class Folders:
 
 
 Files = Annotated[list[str], described("Files and folders.", on=CLI, required=CLI, metavar="FILE...", is_argument=True)]
-Text = Annotated[
+SentText = Annotated[
     str | None,
     described("The text. Over MCP, the file at `path` is read without it.", on=PROGRAMS, required=["http"]),
 ]
@@ -105,7 +111,7 @@ class Verify(msgspec.Struct, frozen=True, kw_only=True):
             "Files and folders; without one, the project's documents.", on=CLI, metavar="[FILE...]", is_argument=True
         ),
     ] = []
-    text: Text = None
+    text: SentText = None
     path: DocumentPath = "-"
     repo: Repo = None
     rev: Rev = None
@@ -143,7 +149,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     """A document with results to check."""
 
     paths: Files = []
-    text: Text = None
+    text: SentText = None
     path: DocumentPath = "-"
     repo: Repo = None
     rev: Rev = None
@@ -207,25 +213,137 @@ def check_options(wanted: Check, configured: Configuration) -> Options:
     ).validated()
 
 
+class Text(NamedTuple):
+    """A text to check, under its name in the answer."""
+
+    name: str
+    source: bytes
+    #: The file of the text, if it may be corrected.
+    file: Path | None = None
+    #: Whether its name is that of a document in the checkout.
+    is_document: bool = True
+
+
+class Correction(NamedTuple):
+    """The corrections of a file that are not written yet."""
+
+    text: Text
+    fixed: Fixed
+
+    @property
+    def shapes(self) -> list[FixShape]:
+        """The corrections as they are reported."""
+        return [FixShape(self.text.name, fix.line, fix.old, fix.new) for fix in self.fixed.fixes]
+
+
+class Verified(NamedTuple):
+    """The verdicts on texts."""
+
+    verdicts: list[Verdict]
+    #: The corrections that were made, or with --affected-by those that `--fix` would make; None: not wanted.
+    fixes: list[FixShape] | None = None
+    waiting: Sequence[Correction] = ()
+    #: The commit that `--affected-by` compares with.
+    base: str = ""
+
+
+def sources_of(root: Path, wanted: Check | Verify) -> Sources:
+    """Open what the claims are checked against."""
+    transcripts = read_transcripts(map(Path, wanted.transcripts))
+    if isinstance(wanted, Verify):
+        return open_sources(root, rev=wanted.rev, transcripts=transcripts)
+    receipts = list(map(Path, wanted.receipts))
+    return open_sources(root, rev=wanted.rev, transcripts=transcripts, receipts=receipts, rerun=wanted.rerun)
+
+
+def check_texts(texts: Iterable[Text], options: Options, sources: Sources) -> Iterator[Verdict]:
+    """Yield the verdicts on texts."""
+    for text in texts:
+        for verdict in check_text(text.source, text.name if text.is_document else "-", options, sources):
+            yield replace(verdict, path=text.name)
+
+
+def verify_texts(root: Path, wanted: Verify, texts: Iterable[Text], documents: Sequence[str] = ()) -> Verified:
+    """Return whether the claims of texts hold in a checkout. `documents` names all of the texts that are in it.
+
+    Corrections are found, if they are wanted, and not written.
+    """
+    options = verify_options(wanted)
+    change = change_since(root, wanted.affected_by) if wanted.affected_by is not None else None
+    verdicts: list[Verdict] = []
+    proposed: list[FixShape] = []
+    waiting: list[Correction] = []
+    with ExitStack() as opened:
+        sources = opened.enter_context(sources_of(root, wanted))
+        if sources.workspace is not None and len(documents) > 1:
+            sources.history.documents = [_path_in(root, name) for name in documents]
+        affected = None
+        if change is not None:
+            affected = AffectedClaims(root, change, options, sources, partial(_path_in, root))
+            opened.enter_context(closing(affected))
+        for text in texts:
+            if affected is not None:
+                found = affected.check(text.source, text.name)
+                verdicts += found
+                proposed += _proposed(text, found, options, sources) if wanted.form == "json" else []
+            elif wanted.fix and text.file is not None:
+                fixed = fix_source(text.source, text.name, options, sources)
+                verdicts += fixed.before
+                waiting += [Correction(text, fixed)] if fixed.fixes else []
+            else:
+                verdicts += check_texts([text], options, sources)
+    has_fixes = wanted.fix or (change is not None and wanted.form == "json")
+    return Verified(verdicts, proposed if has_fixes else None, waiting, change.base if change is not None else "")
+
+
+def _path_in(root: Path, name: str) -> str:
+    """Return the path of a document from the root of the checkout."""
+    return os.path.relpath(os.path.realpath(name), os.path.realpath(root)).replace(os.sep, "/")
+
+
+def _proposed(text: Text, verdicts: list[Verdict], options: Options, sources: Sources) -> list[FixShape]:
+    """Return what `--fix` would correct of the reported claims."""
+    claims = (claim for verdict in verdicts for claim in verdict.evidence.checked)
+    reported = {(claim.at, claim.text) for claim in claims if claim.reliability is not None}
+    if text.file is None or not reported:
+        return []
+    shapes = Correction(text, fix_source(text.source, text.name, options, sources)).shapes
+    return [shape for shape in shapes if (shape.line, shape.old) in reported]
+
+
+def write_corrections(verified: Verified) -> Verified:
+    """Write the corrections, and return the verdicts on the corrected files."""
+    fixes: list[FixShape] = []
+    after: dict[str, list[Verdict]] = {}
+    for waiting in verified.waiting:
+        text, fixed = waiting
+        write_fixed(text.file or Path(text.name), text.source, fixed.text)
+        after[text.name] = fixed.verdicts
+        fixes += waiting.shapes
+    names = dict.fromkeys(verdict.path for verdict in verified.verdicts)
+    before = {name: [one for one in verified.verdicts if one.path == name] for name in names}
+    return Verified([one for name in names for one in after.get(name, before[name])], fixes)
+
+
 def check_document(folders: Folders, wanted: Check) -> CheckShape:
     """Check the results in a document, as `remit check` does."""
-    return _checked(folders, wanted, check_options(wanted, load(folders.start)))
+    options, root = check_options(wanted, load(folders.start)), folders.folder(wanted.repo or ".")
+    text = _text_of(folders, wanted)
+    with sources_of(root, wanted) as sources:
+        return _answer(list(check_texts([text], options, sources)), root)
 
 
 def verify_document(folders: Folders, wanted: Verify) -> CheckShape:
     """Check the claims of any text, as `remit verify` does."""
-    return _checked(folders, wanted, verify_options(wanted))
-
-
-def _checked(folders: Folders, wanted: Check | Verify, options: Options) -> CheckShape:
     root = folders.folder(wanted.repo or ".")
-    text = folders.text(wanted.text, wanted.path)
-    sources = open_sources(root, rev=wanted.rev)
+    return _answer(verify_texts(root, wanted, [_text_of(folders, wanted)]).verdicts, root)
+
+
+def _text_of(folders: Folders, wanted: Check | Verify) -> Text:
     # A text that was sent is not a document of the checkout, under any name.
-    path = "-" if wanted.text is not None else wanted.path
-    try:
-        verdicts = [replace(one, path=wanted.path) for one in check_text(text, path, options, sources)]
-    finally:
-        sources.close()
+    return Text(wanted.path, folders.text(wanted.text, wanted.path), is_document=wanted.text is None)
+
+
+def _answer(verdicts: list[Verdict], root: Path) -> CheckShape:
     emit_verdicts(verdicts)
     return check_shape(verdicts, str(root))

@@ -89,15 +89,12 @@ def merge_documents(folders: Folders, wanted: MergeDocuments) -> Merge:
     options = Options(profile=wanted.profile or configured["profile"], kinds=configured["agents.kinds"]).validated()
     root = folders.folder(wanted.repo or ".")
     texts = [(document.path, folders.text(document.text, document.path)) for document in wanted.documents]
-    sources = open_sources(root)
     checked: list[Verdict] = []
     categories = configured["merge.categories"]
-    try:
+    with open_sources(root) as sources:
         read = partial(_read, options=options, sources=sources, categories=categories, checked=checked)
         inputs = [read(path, data, is_only=len(texts) == 1) for path, data in texts]
         merged = apply_dismissals(merge_inputs(inputs, settings), stored_dismissals(root), sources.workspace)
-    finally:
-        sources.close()
     emit_verdicts(checked)
     return merged
 

@@ -142,11 +142,8 @@ def conflicts_in(kept: Sequence[KeptResult], state: SessionState, project: str, 
         return []
     options = Options(profile=profile).validated()
     settings = msgspec.convert((read_compiled(project) or {}).get("merge", {}), MergeSettings)
-    sources = open_sources(project)
-    try:
+    with open_sources(project) as sources:
         merged = merge_inputs(merge_inputs_of(accepted, state, options, sources), settings)
-    finally:
-        sources.close()
     return [f"{one.finding} ({one.kind}; {', '.join(one.agents)}): {one.why}" for one in merged.conflicts]
 
 

@@ -7,19 +7,18 @@ from pathlib import Path
 
 import click
 
-from remit.checking import Verdict, check_text
-from remit.clients.transcripts.reading import read_transcripts
+from remit.checking import Verdict
 from remit.configuration import load
-from remit.evidence.sources import Sources, open_sources
+from remit.evidence.sources import Sources
 from remit.ledger.dismissing import stored_dismissals
 from remit.merging.dismissals import dismissed_in
 from remit.merging.model import MergedFinding
-from remit.operations.documents import Check, check_options
+from remit.operations.documents import Check, check_options, check_texts, sources_of
 from remit.reports.formats import check_github, check_json, check_junit
 from remit.reports.layout import Piece, escape_control, wrap_text
 from remit.reports.text import check_text_lines
 from remit.surfaces.cli.attesting import Documents
-from remit.surfaces.cli.files import display_name, display_root, find_files, find_repository
+from remit.surfaces.cli.files import display_root, find_files, find_repository
 from remit.surfaces.cli.printing import (
     columns,
     operation_options,
@@ -27,7 +26,7 @@ from remit.surfaces.cli.printing import (
     print_lines,
     print_text,
 )
-from remit.surfaces.cli.verify import finish_documents, read_document
+from remit.surfaces.cli.verify import finish_documents, read_documents
 
 
 @click.command("check")
@@ -52,23 +51,10 @@ def command(wanted: Check) -> int:
     options = check_options(wanted, load())
     files = find_files(wanted.paths)
     root, origin = find_repository(path_of(wanted.repo), files)
-    sources = open_sources(
-        root,
-        rev=wanted.rev,
-        transcripts=read_transcripts(map(Path, wanted.transcripts)),
-        receipts=list(map(Path, wanted.receipts)),
-        rerun=wanted.rerun,
-    )
-    try:
-        documents = Documents() if wanted.attest is not None else None
-        verdicts = [
-            verdict
-            for file in files
-            for verdict in check_text(read_document(file, documents), display_name(file), options, sources)
-        ]
+    documents = Documents() if wanted.attest is not None else None
+    with sources_of(root, wanted) as sources:
+        verdicts = list(check_texts(read_documents(files, documents), options, sources))
         _print_verdicts(verdicts, wanted, sources, root, origin)
-    finally:
-        sources.close()
     empty = finish_documents(wanted, documents, verdicts, options, root)
     is_accepted = all(verdict.accepted for verdict in verdicts)
     return 1 if not is_accepted or (empty and wanted.require_claims) else 0

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Sequence
 from difflib import unified_diff
 from pathlib import Path
 from typing import NamedTuple
@@ -13,20 +11,25 @@ from typing import NamedTuple
 import click
 
 import remit as package
-from remit.affected import AffectedClaims, change_since
-from remit.checking import Options, Verdict, check_text, read_source
-from remit.clients.transcripts.reading import read_transcripts
+from remit.checking import Options, Verdict, read_source
 from remit.configuration import load
 from remit.contract.parse import MAX_BYTES
 from remit.dispatch.telemetry import emit_verdicts
 from remit.errors import UsageError
 from remit.evidence.claims import claims_of
-from remit.evidence.sources import Sources, open_sources
-from remit.operations.documents import Check, Verify, verify_options
+from remit.operations.documents import (
+    Check,
+    Correction,
+    Text,
+    Verified,
+    Verify,
+    verify_options,
+    verify_texts,
+    write_corrections,
+)
 from remit.reports.claim_details import explain_lines
 from remit.reports.formats import check_github, check_json, check_junit
 from remit.reports.layout import Line, Piece, escape_control, format_count
-from remit.reports.shapes import FixShape
 from remit.reports.verify import verify_lines, verify_markdown, verify_sarif
 from remit.reports.verify_project import project_lines, verify_badge
 from remit.surfaces.cli.attesting import Documents, attest_verdicts
@@ -39,7 +42,6 @@ from remit.surfaces.cli.printing import (
     print_text,
     terminal_columns,
 )
-from remit.verifying import Fixed, fix_source, write_fixed
 from remit.workspace.project_documents import project_documents
 
 
@@ -77,27 +79,16 @@ def command(wanted: Verify) -> int:
       remit verify pull-request.md --require-claims --format github
     """
     _refuse_conflicts(wanted)
-    options = verify_options(wanted)
     documents = Documents() if wanted.attest is not None else None
-    texts = _texts(wanted)
-    change = change_since(texts.root, wanted.affected_by) if wanted.affected_by is not None else None
-    with ExitStack() as opened:
-        transcripts = read_transcripts(map(Path, wanted.transcripts))
-        sources = opened.enter_context(closing(open_sources(texts.root, rev=wanted.rev, transcripts=transcripts)))
-        if sources.workspace is not None and len(texts.files) > 1:
-            sources.history.documents = [texts.path_in_checkout(display_name(file)) for file in texts.files if file]
-        affected = None
-        if change is not None:
-            affected = AffectedClaims(texts.root, change, options, sources, texts.path_in_checkout)
-            opened.callback(affected.close)
-        with SlowNotice() as notice:
-            answer = _verify_all(texts.files, options, sources, notice, documents, affected=affected, fix=wanted.fix)
-            if affected is not None and wanted.form == "json":
-                answer = answer._replace(fixes=_proposed_fixes(answer.verdicts, texts.files, options, sources))
-        if wanted.fix:
-            answer = _finish_fixes(answer, wanted)
-        _print(answer, texts, wanted, change.base if change is not None else "")
-    empty = finish_documents(wanted, documents, answer.verdicts, options, texts.root)
+    chosen = _texts(wanted)
+    names = [display_name(file) for file in chosen.files if file]
+    with SlowNotice() as notice:
+        answer = verify_texts(chosen.root, wanted, read_documents(chosen.files, documents, notice.update), names)
+    if answer.waiting and _may_write(answer, wanted):
+        answer = write_corrections(answer)
+    _print(answer, chosen, wanted)
+    options = verify_options(wanted)
+    empty = finish_documents(wanted, documents, answer.verdicts, options, chosen.root)
     is_refused = bool(empty) and wanted.require_claims
     if is_refused and wanted.form != "text":  # the text form has a line for each
         click.echo(f"remit: no claims found in {escape_control(', '.join(empty))}", err=True)
@@ -128,10 +119,6 @@ class _Texts(NamedTuple):
     origin: str
     #: Whether they are the documents of the project that no command line named.
     is_project: bool
-
-    def path_in_checkout(self, name: str) -> str:
-        """Return the path of a document from the root of the checkout."""
-        return os.path.relpath(os.path.realpath(name), os.path.realpath(self.root)).replace(os.sep, "/")
 
 
 def _texts(wanted: Verify) -> _Texts:
@@ -172,110 +159,42 @@ def finish_documents(
     return [verdict.path for verdict in verdicts if not claims_of(verdict.evidence)]
 
 
-def read_document(file: Path | None, documents: Documents | None) -> bytes:
-    """Return the text of a document; None is standard input."""
-    source = sys.stdin.buffer.read(MAX_BYTES + 1) if file is None else read_source(file)
-    if documents is not None:
-        documents.add(display_name(file), file, source)
-    return source
-
-
-class _FixedFile(NamedTuple):
-    """A file, its content, and its correction."""
-
-    file: Path
-    source: bytes
-    fixed: Fixed
-
-
-class _Answer(NamedTuple):
-    verdicts: list[Verdict]
-    #: The corrections that were made; None without --fix.
-    fixes: list[FixShape] | None
-    #: The corrected files that are not written yet.
-    waiting: list[_FixedFile]
-
-
-def _verify_all(
-    files: list[Path | None],
-    options: Options,
-    sources: Sources,
-    notice: SlowNotice,
-    documents: Documents | None,
-    *,
-    affected: AffectedClaims | None,
-    fix: bool,
-) -> _Answer:
-    verdicts: list[Verdict] = []
-    waiting: list[_FixedFile] = []
+def read_documents(
+    files: Sequence[Path | None], documents: Documents | None, notice: Callable[[str], None] = lambda _: None
+) -> Iterator[Text]:
+    """Yield the text of each file; None is standard input."""
     for number, file in enumerate(files, 1):
         name = display_name(file)
-        notice.update(f"checking {name}" + (f" ({number} of {len(files)})" if len(files) > 1 else ""))
-        source = read_document(file, documents)
-        if fix and file is not None:
-            fixed = fix_source(source, name, options, sources)
-            verdicts += fixed.before
-            waiting += [_FixedFile(file, source, fixed)] if fixed.fixes else []
-        elif affected is not None:
-            verdicts += affected.check(source, name)
-        else:
-            verdicts += check_text(source, name, options, sources)
-    return _Answer(verdicts, [] if fix else None, waiting)
+        notice(f"checking {name}" + (f" ({number} of {len(files)})" if len(files) > 1 else ""))
+        source = sys.stdin.buffer.read(MAX_BYTES + 1) if file is None else read_source(file)
+        if documents is not None:
+            documents.add(name, file, source)
+        yield Text(name, source, file)
 
 
-def _proposed_fixes(
-    verdicts: list[Verdict], files: list[Path | None], options: Options, sources: Sources
-) -> list[FixShape]:
-    """Return what `--fix` would correct of the reported claims; nothing is written."""
-    reported: dict[str, set[tuple[int, str]]] = {}
-    for verdict in verdicts:
-        claims = {(one.at, one.text) for one in verdict.evidence.checked if one.reliability is not None}
-        reported.setdefault(verdict.path, set()).update(claims)
-    return [
-        FixShape(name, fix.line, fix.old, fix.new)
-        for file in files
-        if file is not None and reported.get(name := display_name(file))
-        for fix in fix_source(read_source(file), name, options, sources).fixes
-        if (fix.line, fix.old) in reported[name]
-    ]
-
-
-def _finish_fixes(answer: _Answer, wanted: Verify) -> _Answer:
-    """Show the corrections, and write them if that is wanted."""
-    if not answer.waiting:
-        return answer
-    number = sum(len(waiting.fixed.fixes) for waiting in answer.waiting)
-    count = format_count(number, "correction")
+def _may_write(answer: Verified, wanted: Verify) -> bool:
+    """Show the corrections, and return whether they are to be written."""
+    count = format_count(sum(len(waiting.fixed.fixes) for waiting in answer.waiting), "correction")
     if wanted.form == "text":
         print_lines(line for waiting in answer.waiting for line in _diff_lines(waiting))
     can_ask = wanted.form == "text" and sys.stdin.isatty() and sys.stdout.isatty()
-    if not wanted.write and not (can_ask and click.confirm(f"Write {count}?")):
-        click.echo(f"remit: {count} not written; --fix --write writes them", err=True)
-        return answer
-    written: dict[str, list[Verdict]] = {}
-    fixes: list[FixShape] = []
-    for file, source, fixed in answer.waiting:
-        write_fixed(file, source, fixed.text)
-        name = display_name(file)
-        written[name] = fixed.verdicts
-        fixes += (FixShape(name, fix.line, fix.old, fix.new) for fix in fixed.fixes)
-    kept = [verdict for verdict in answer.verdicts if verdict.path not in written]
-    after = [verdict for verdicts in written.values() for verdict in verdicts]
-    order = list(dict.fromkeys(verdict.path for verdict in answer.verdicts))
-    return _Answer(sorted([*kept, *after], key=lambda verdict: order.index(verdict.path)), fixes, [])
+    if wanted.write or (can_ask and click.confirm(f"Write {count}?")):
+        return True
+    click.echo(f"remit: {count} not written; --fix --write writes them", err=True)
+    return False
 
 
-def _diff_lines(waiting: _FixedFile) -> Iterator[Line]:
+def _diff_lines(waiting: Correction) -> Iterator[Line]:
     """Yield the unified diff of a correction."""
-    name = display_name(waiting.file)
-    before = waiting.source.decode("utf-8", "replace").split("\n")
-    for line in unified_diff(before, waiting.fixed.text.split("\n"), f"a/{name}", f"b/{name}", lineterm="", n=0):
+    name, source, *_ = waiting.text
+    before, after = source.decode("utf-8", "replace").split("\n"), waiting.fixed.text.split("\n")
+    for line in unified_diff(before, after, f"a/{name}", f"b/{name}", lineterm="", n=0):
         style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
         yield [Piece(escape_control(line), "bold" if line[:3] in ("+++", "---") else style)]
 
 
-def _print(answer: _Answer, texts: _Texts, wanted: Verify, base: str) -> None:
-    form, verdicts, fixes = wanted.form, answer.verdicts, answer.fixes
+def _print(answer: Verified, texts: _Texts, wanted: Verify) -> None:
+    form, verdicts, fixes, base = wanted.form, answer.verdicts, answer.fixes, answer.base
     only, required, root = wanted.only, wanted.require_claims, str(texts.root)
     shown = f"{display_root(texts.root)} ({texts.origin})"
     if wanted.explain is not None:
