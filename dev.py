@@ -492,6 +492,12 @@ def mutants(extra: list[str]) -> None:
     run_python("mutants", ["tools/mutate.py", *extra])
 
 
+def release(extra: list[str]) -> None:
+    """Build the archives of the last commit in dist, with their digests and a bill of materials."""
+    prepare(DEV)
+    run_python("release", ["tools/release.py", *extra])
+
+
 def lock(extra: list[str]) -> None:
     """Write the locks from pyproject.toml; --upgrade takes newer versions. Requires uv."""
     uv = find_uv()
@@ -505,6 +511,8 @@ def lock(extra: list[str]) -> None:
         ("dev", ["pyproject.toml", "--extra", "all", "--group", "dev"]),
         ("base", ["pyproject.toml", *build]),
         ("run", ["pyproject.toml", "--extra", "serve", "--extra", "review", *build]),
+        ("all", ["pyproject.toml", "--extra", "all", "--constraints", "requirements/dev.lock"]),
+        ("release", ["--group", "release"]),
         ("client", ["--group", "client", "--no-deps"]),
         *((name, ["pyproject.toml", "--group", "build", "--group", name]) for name in FRAMEWORKS),
     ):
@@ -523,7 +531,22 @@ def clean(_: list[str]) -> None:
 
 COMMANDS: dict[str, Callable[[list[str]], None]] = {
     command.__name__: command
-    for command in (run, test, quick, check, coverage, bench, accuracy, docs, fuzz, frameworks, mutants, lock, clean)
+    for command in (
+        run,
+        test,
+        quick,
+        check,
+        coverage,
+        bench,
+        accuracy,
+        docs,
+        fuzz,
+        frameworks,
+        mutants,
+        release,
+        lock,
+        clean,
+    )
 }
 
 
