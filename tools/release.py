@@ -1,7 +1,7 @@
 """Build the archives of a release from the last commit; `dev.py release` calls this.
 
 The wheel and the sdist are built twice, in two clones: they must be equal byte for byte, and so must the wheel that is
-built from the sdist. The wheel is installed with all extras in a new environment, is run there, and the packages of this
+built from the sdist. The wheel is installed with all extras in a new environment and run there. The packages of this
 environment are the bill of materials.
 """
 
