@@ -165,7 +165,7 @@ def check_document(document: Document, path: str, options: Options, sources: Sou
         evidence = gather(document, kind, sources, path, asked) if document.has_text else Evidence()
     except TooManyClaims as error:
         document, evidence = refused(str(error)), Evidence()
-    sources.end_processes()  # not every caller closes its sources
+    sources.close_commits()
     case = Case(
         document=document,
         kind=kind,

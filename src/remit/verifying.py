@@ -130,9 +130,8 @@ def _proposals(verdict: Verdict, sources: Sources) -> Iterator[Fix]:
     name = f"{folder}/{basename(verdict.path)}".lstrip("/")
     gone: dict[str, Removal] = {}
     if short:
-        sources.history.restart()  # the check has ended it
+        sources.history.restart()
         gone = sources.history.removed(dict.fromkeys(short), name)
-        sources.history.close()  # an editor's server runs on
     finder = _TruthFinder(verdict, workspace, gone)
     lines, first = verdict.document.lines, verdict.document.first_line
     for reference in verdict.evidence.references:

@@ -107,6 +107,7 @@ class NameFinder:
         self._workspace = workspace
         self._searches_all = searches_all
         self._files: OrderedDict[tuple[str, int], _FileNames] = OrderedDict()
+        self._kept = 0
         self._asked: set[str] = set()
         #: The names and owners that definitions are searched for.
         self._words: set[str] = set()
@@ -219,8 +220,9 @@ class NameFinder:
         names = self._files.get(key)
         if names is None:
             names = self._files[key] = _FileNames(file, self._asked)
-            while len(self._files) > 1 and sum(kept.weight for kept in self._files.values()) > _MAX_KEPT:
-                self._files.popitem(last=False)
+            self._kept += names.weight
+            while len(self._files) > 1 and self._kept > _MAX_KEPT:
+                self._kept -= self._files.popitem(last=False)[1].weight
         return names
 
     def _meant(self, file: SourceFile, name: str) -> tuple[list[SourceDefinition], list[SourceDefinition]]:

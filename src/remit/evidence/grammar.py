@@ -207,6 +207,8 @@ def _runs(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int]]
         if text[end : end + 1] in SIGNS and exists is not never_exists:
             done = end = joined_end(text, run.start(), end, exists)
             name = text[run.start() : end]
+        if name.isascii() and name.isidentifier() and not exists(name):
+            continue  # a word
         if not (in_words or _PATH_LIKE.search(name) or _is_before_sign(text, end)) or not has_letter(name):
             continue
         start = run.start()

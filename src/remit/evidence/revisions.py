@@ -231,7 +231,11 @@ class ClaimDates:
         return self._history.is_written_once(self._document)
 
     def ask(self, accused: Sequence[Accused]) -> dict[int, Then]:
-        """Return when each claim held, by its position; a claim that never held is left out."""
+        """Return when each claim held, by its position; a claim that never held is left out.
+
+        Each call gets the whole time limit of the history.
+        """
+        self._history.restart()
         dates = self._dates(accused)
         held = self._held(accused, dates)
         gone = [

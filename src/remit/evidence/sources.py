@@ -92,6 +92,11 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
             finder = self.__dict__["commands"] = CommandFinder(workspace)
         return finder
 
+    def close_commits(self) -> None:
+        """End the processes that read the commits which a document names: one for each commit."""
+        if self.commits is not None:
+            self.commits.close()
+
     def end_processes(self) -> None:
         """End the processes that read commits or parse files; they are started again when needed."""
         for name in ("commits", "history", "parsing"):
@@ -106,7 +111,7 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
         self.close()
 
     def close(self) -> None:
-        """Release open files and processes."""
+        """Release open files and processes. A check with the history leaves its processes to the next one."""
         if self.workspace is not None:
             self.workspace.close()
         self.end_processes()

@@ -161,10 +161,9 @@ class History:
         """Return the commit that last changed each of some lines of a document; None: the line is not committed.
 
         The document is a path from the root, or None for a text that is not in the checkout. With `--rev`, the date of
-        every line is that commit. Each call gets the whole time limit again.
+        every line is that commit.
         """
         dates: dict[int, str | None] = dict.fromkeys(lines)
-        self.restart()
         if document is not None and dates:
             with suppress(HistoryUnreadable), self._limit:
                 dates |= self._dates(document, list(dates))

@@ -134,6 +134,7 @@ class Checkout:
         verdict = self._verdict(snapshot, text, UNDATED)
         dated = replace(verdict, evidence=replace(verdict.evidence, checked=dates.applied(verdict.evidence.checked)))
         fixed = fix_checked(text, snapshot.path, [dated], UNDATED, self._sources)
+        self._sources.end_processes()  # the server runs on
         corrected = fixed.text.split("\n")
         targets: dict[int, list[str]] = {}
         for fix in fixed.fixes:
@@ -170,7 +171,9 @@ class Checkout:
 
     def _verdict(self, snapshot: DocumentText, text: str, options: Options) -> Verdict:
         self._refresh()
-        return check_text(text, snapshot.path, options, self._sources)[0]
+        verdict = check_text(text, snapshot.path, options, self._sources)[0]
+        self._sources.end_processes()  # the server runs on
+        return verdict
 
     def _refresh(self, *, lists_files: bool = False) -> None:
         if self._tree.refresh(lists_files=lists_files):
