@@ -97,8 +97,10 @@ class ReportJudgement(msgspec.Struct, frozen=True):
     @property
     def cited_locations(self) -> list[tuple[str, int]]:
         """The locations that were found where the report cites them, each as path and line."""
-        references = (reference for verdict in self.verdicts for reference in verdict.evidence.references)
-        return list(dict.fromkeys((_path(one), one.line) for one in references if one.outcome in _HOLDS and one.line))
+        references = (cited for verdict in self.verdicts for cited in verdict.evidence.references)
+        return list(
+            dict.fromkeys((_path(cited), cited.line) for cited in references if cited.outcome in _HOLDS and cited.line)
+        )
 
     @property
     def analysed_files(self) -> list[str]:
@@ -107,7 +109,7 @@ class ReportJudgement(msgspec.Struct, frozen=True):
             return []
         references = (reference for verdict in self.verdicts for reference in verdict.evidence.references)
         opened = (reference for reference in references if reference.outcome in _HOLDS and reference.opened != "no")
-        return sorted({_path(one) for one in opened if one.section == "references"})
+        return sorted({_path(reference) for reference in opened if reference.section == "references"})
 
 
 def judge_report(
@@ -127,7 +129,9 @@ def judge_report(
         # The report is the answer of an agent: no word of it excuses a claim.
         verdicts = check_text(text, path, replace(options, strict=True), sources)
     decision = max((verdict.verdict for verdict in verdicts), key=_FROM_BEST_TO_WORST.index)
-    return ReportJudgement(decision, verdicts, [_violation(one) for verdict in verdicts for one in verdict.violations])
+    return ReportJudgement(
+        decision, verdicts, [_violation(fault) for verdict in verdicts for fault in verdict.violations]
+    )
 
 
 def unverified_report(reason: str, options: Options, *, path: str = "-") -> ReportJudgement:
@@ -143,7 +147,7 @@ def verified_part(text: str, verdicts: Sequence[Verdict]) -> str:
     """
     holds = {line: kept for verdict in verdicts for line, kept in holding_lines(verdict).items()}
     lines = text.split("\n")
-    kept = [lines[at - 1].strip() for at in sorted(holds) if holds[at] and 0 < at <= len(lines)]
+    kept = [lines[number - 1].strip() for number in sorted(holds) if holds[number] and 0 < number <= len(lines)]
     return "\n".join(kept[:_MAX_PARTIAL_LINES])
 
 
@@ -163,8 +167,8 @@ def claims_with_code(verdicts: Sequence[Verdict], repo: str | os.PathLike[str]) 
     The code is stored because a page that shows it later may be on another host, and the files may have changed.
     """
     tree = WorkTree(repo)
-    found = []
-    for reference in [one for verdict in verdicts for one in verdict.evidence.references][:_MAX_CLAIMS]:
+    claims = []
+    for reference in [checked for verdict in verdicts for checked in verdict.evidence.references][:_MAX_CLAIMS]:
         target = reference.found.path if reference.found is not None else reference.file
         line = reference.found.line if reference.found is not None and reference.found.line else reference.line
         file = tree.read(target) if reference.commit is None else None
@@ -172,8 +176,8 @@ def claims_with_code(verdicts: Sequence[Verdict], repo: str | os.PathLike[str]) 
         names = ("text", "path", "line", "end_line", "at", "outcome", "reliability", "reason")
         entry: dict[str, Any] = {name: getattr(reference, name) for name in names} | {"why": explain(reference)}
         where = None if reference.found is None else {"path": reference.found.path, "line": reference.found.line}
-        found.append({**entry, "found": where, "code": code})
-    return found
+        claims.append({**entry, "found": where, "code": code})
+    return claims
 
 
 def _question(uncertainty: str) -> str:

@@ -70,27 +70,29 @@ class AffectedClaims:
 
     def check(self, source: bytes, path: str) -> list[Verdict]:
         """Return the verdicts on a document, with the affected claims only."""
-        found = check_text(source, path, self._first, self._sources)
-        affected = [self._affected(verdict, path) for verdict in found]
+        verdicts = check_text(source, path, self._first, self._sources)
+        affected = [self._affected(verdict, path) for verdict in verdicts]
         if not any(affected):
-            return [self._only(verdict, affected[0]) for verdict in found]
+            return [self._only(verdict, affected[0]) for verdict in verdicts]
         dated = check_text(source, path, self._options, self._sources)
         return [self._only(verdict, keys) for verdict, keys in zip(dated, affected, strict=True)]
 
     def _affected(self, verdict: Verdict, path: str) -> set[_Key]:
         name = self._path_of(path)
-        accused = [one for one in verdict.evidence.checked if one.reliability is not None]
-        written = {_key(one) for one in accused if self._change.is_changed(name, one.at)}
-        older = [one for one in accused if _key(one) not in written]
+        accused = [claim for claim in verdict.evidence.checked if claim.reliability is not None]
+        written = {_key(claim) for claim in accused if self._change.is_changed(name, claim.at)}
+        older = [claim for claim in accused if _key(claim) not in written]
         if not older:
             return written
         old_path = self._change.renamed.get(name, name)
-        held = holding_in(self._before, verdict.document, [one.claim for one in older], self._sources, old_path)
-        return written | {_key(one) for one, is_held in zip(older, held, strict=True) if is_held}
+        held = holding_in(self._before, verdict.document, [checked.claim for checked in older], self._sources, old_path)
+        return written | {_key(claim) for claim, is_held in zip(older, held, strict=True) if is_held}
 
     def _only(self, verdict: Verdict, keys: set[_Key]) -> Verdict:
         """Return a verdict on the chosen claims of a document."""
-        evidence = replace(verdict.evidence, checked=[one for one in verdict.evidence.checked if _key(one) in keys])
+        evidence = replace(
+            verdict.evidence, checked=[claim for claim in verdict.evidence.checked if _key(claim) in keys]
+        )
         return with_evidence(verdict, evidence, self._options)
 
 

@@ -244,16 +244,16 @@ def _rules(case: Case) -> Iterator[tuple[Rule, Level]]:
 
 def _run(case: Case) -> list[Violation]:
     available = _available(case.evidence)
-    found: dict[str, list[Violation]] = {}
+    by_rule: dict[str, list[Violation]] = {}
     for rule, level in _rules(case):
-        if rule.needs not in available or (found and not found.keys().isdisjoint(rule.requires)):
+        if rule.needs not in available or (by_rule and not by_rule.keys().isdisjoint(rule.requires)):
             continue
         if violations := [_violation(rule, level, fault, case) for fault in rule.check(case)]:
-            found[rule.name] = violations
-    unfilled = {violation.line for violation in found.get("placeholder-left", ())}
+            by_rule[rule.name] = violations
+    unfilled = {violation.line for violation in by_rule.get("placeholder-left", ())}
     return [
         violation
-        for name, violations in found.items()
+        for name, violations in by_rule.items()
         for violation in violations
         if name == "placeholder-left" or violation.line not in unfilled
     ]
@@ -285,7 +285,11 @@ def _not_run(case: Case, options: Options) -> tuple[NotRun, ...]:
 def _missing(need: Need, evidence: Evidence) -> str:
     if need == "repository":
         return "no repository was given"
-    runs = [one.statement for one in evidence.statements if one.statement.kind == "run"] if need == "runs" else []
+    runs = (
+        [claimed.statement for claimed in evidence.statements if claimed.statement.kind == "run"]
+        if need == "runs"
+        else []
+    )
     claim = next((run for run in runs if run.check == "test"), None)
     unchecked = f"; the test run claimed at line {claim.at} was not checked" if claim is not None else ""
     return f"{evidence.receipts_problem or 'no receipts were given'}{unchecked}"
@@ -317,9 +321,9 @@ def _selection(options: Options) -> Callable[[str], bool]:
 
 def _overrides(document: Document, options: Options) -> tuple[Recorded, ...]:
     """Return the overrides that name an existing rule and a reason; the caller's override has priority."""
-    own = [(override.rule, override.reason) for override in document.result.overrides]
+    stated = [(override.rule, override.reason) for override in document.result.overrides]
     recorded: dict[str, str] = {}
-    for rule, reason in (*options.overrides, *own):
+    for rule, reason in (*options.overrides, *stated):
         name = find_name(rule) if reason.strip() else None
         if name:
             recorded.setdefault(name, reason.strip())

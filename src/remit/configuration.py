@@ -211,11 +211,11 @@ def _refuse_removed_settings(start: Path) -> None:
 def settings_digests(start: Path) -> dict[str, str]:
     """Return a digest of the settings in the file for a folder, to find out later whether a job has changed them."""
     file = find_file(start)
-    own = {str(start.absolute() / "remit.toml"): ""}
+    digests = {str(start.absolute() / "remit.toml"): ""}
     try:
-        return own if file is None else {**own, str(file): _digest_of(_read(file))}
+        return digests if file is None else {**digests, str(file): _digest_of(_read(file))}
     except ConfigurationError:
-        return own  # a file that cannot be read is not obeyed
+        return digests  # a file that cannot be read is not obeyed
 
 
 def _digest_of(table: Mapping[str, Any]) -> str:
@@ -245,9 +245,9 @@ def _from_file(setting: Setting, value: Any, file: Path) -> Any:
 def find_file(start: Path) -> Path | None:
     """Return the nearest configuration file, up to the root of the checkout."""
     for folder in (start.absolute(), *start.absolute().parents):
-        own = folder / "remit.toml"
-        if own.is_file():
-            return own
+        file = folder / "remit.toml"
+        if file.is_file():
+            return file
         project = folder / "pyproject.toml"
         if project.is_file() and _has_table(project):
             return project

@@ -34,7 +34,7 @@ SAMPLE = ".sample"
 def deciding_parts(name: str) -> list[str]:
     """Return a path from each folder that it may decide for: `a/.claude/agents/b.md` is `.claude/agents/b.md`."""
     parts = name.split("/")
-    found = ["/".join(parts[at:]) for at, part in enumerate(parts) if at and part.lower() in STARTS]
+    paths = ["/".join(parts[start:]) for start, part in enumerate(parts) if start and part.lower() in STARTS]
     if len(parts) > 1 and parts[-1].lower() in FILES:
-        found.append(parts[-1])
-    return found
+        paths.append(parts[-1])
+    return paths

@@ -12,15 +12,15 @@ _FROM_HERE = "direct_url.json"
 def install_command(extra: str, origin: str | None = None) -> str:
     """Return the command that installs an extra. `origin` describes the place; default: that of this installation."""
     try:
-        found = json.loads(origin or distribution("remit").read_text(_FROM_HERE) or "{}")
+        source = json.loads(origin or distribution("remit").read_text(_FROM_HERE) or "{}")
     except (PackageNotFoundError, ValueError):
-        found = {}
-    url = str(found.get("url") or "")
-    if "dir_info" in found and urlsplit(url).scheme == "file":
-        editable = "-e " if found["dir_info"].get("editable") else ""
+        source = {}
+    url = str(source.get("url") or "")
+    if "dir_info" in source and urlsplit(url).scheme == "file":
+        editable = "-e " if source["dir_info"].get("editable") else ""
         return f"pip install {editable}'{unquote(urlsplit(url).path)}[{extra}]'"
-    if "vcs_info" in found:
-        version = found["vcs_info"]
+    if "vcs_info" in source:
+        version = source["vcs_info"]
         return f"pip install 'remit[{extra}] @ {version.get('vcs')}+{url}@{version.get('commit_id')}'"
     return f"pip install 'remit[{extra}] @ {url}'" if url else f"pip install 'remit[{extra}]'"
 

@@ -77,7 +77,7 @@ def matches_glob(path: str, glob: str) -> bool:
 def _matches_glob(path: str, glob: str) -> bool:
     alternatives = _split.get(glob)
     if alternatives is None:
-        alternatives = [one.split("/") for one in expand_braces(glob)]
+        alternatives = [alternative.split("/") for alternative in expand_braces(glob)]
         if len(_split) >= _MAX_SPLIT:
             _split.clear()
         _split[glob] = alternatives
@@ -89,8 +89,8 @@ def _matches_parts(parts: list[str], pieces: list[str]) -> bool:
     if not pieces or len(pieces) > _MAX_PIECES or len(parts) > _MAX_PARTS:
         return False
     # Nearly all paths are refused by the first or the last name.
-    for at in (-1, 0):
-        if pieces[at] != "**" and not part_matches(parts[at], pieces[at]):
+    for end in (-1, 0):
+        if pieces[end] != "**" and not part_matches(parts[end], pieces[end]):
             return False
     reached = {0}
     for number, piece in enumerate(pieces):
@@ -99,7 +99,7 @@ def _matches_parts(parts: list[str], pieces: list[str]) -> bool:
             inside = 0 < number == len(pieces) - 1
             reached = set(range(min(reached) + inside, len(parts) + 1))
         else:
-            reached = {at + 1 for at in reached if at < len(parts) and part_matches(parts[at], piece)}
+            reached = {index + 1 for index in reached if index < len(parts) and part_matches(parts[index], piece)}
         if not reached:
             return False
     return len(parts) in reached
@@ -119,27 +119,27 @@ def part_matches(part: str, piece: str) -> bool:
     last = others.pop()
     if not part.startswith(first) or not part.endswith(last) or len(part) < len(first) + len(last):
         return False
-    at, end = len(first), len(part) - len(last)
+    position, end = len(first), len(part) - len(last)
     for text in others:
-        at = part.find(text, at, end)
-        if at < 0:
+        position = part.find(text, position, end)
+        if position < 0:
             return False
-        at += len(text)
+        position += len(text)
     return True
 
 
 def _matches_marks(part: str, piece: str) -> bool:
     """Match `*` and `?`; the loop returns to the last star only, so it cannot explode."""
-    at = wanted = 0
+    position = wanted = 0
     star, mark = -1, 0
-    while at < len(part):
-        if wanted < len(piece) and (piece[wanted] == "?" or (piece[wanted] != "*" and piece[wanted] == part[at])):
-            at, wanted = at + 1, wanted + 1
+    while position < len(part):
+        if wanted < len(piece) and (piece[wanted] == "?" or (piece[wanted] != "*" and piece[wanted] == part[position])):
+            position, wanted = position + 1, wanted + 1
         elif wanted < len(piece) and piece[wanted] == "*":
-            star, mark, wanted = wanted, at, wanted + 1
+            star, mark, wanted = wanted, position, wanted + 1
         elif star >= 0:
             mark += 1
-            at, wanted = mark, star + 1
+            position, wanted = mark, star + 1
         else:
             return False
     return all(letter == "*" for letter in piece[wanted:])
@@ -180,15 +180,15 @@ def find_matches(root: str, glob: str, limit: int) -> list[str] | None:
     """Return at most `limit` files under a folder that match a glob ("": all), or None if there are too many files."""
     if os.path.isfile(root):
         return [root]
-    found: list[str] = []
+    matches: list[str] = []
     for seen, (path, relative) in enumerate(_walk(root), 1):
         if relative is not None and (not glob or matches_glob(relative, glob)):
-            found.append(path)
-            if len(found) >= limit:
-                return found
+            matches.append(path)
+            if len(matches) >= limit:
+                return matches
         if seen >= MAX_ENTRIES:
             return None
-    return found
+    return matches
 
 
 def _walk(root: str) -> Iterator[tuple[str, str | None]]:

@@ -56,7 +56,7 @@ def registry(
 ) -> Registry:
     """Return a registry of these definitions; `with_team` adds the built-in ones after them."""
     tools = tuple(allow_tools)
-    read = tuple(one if isinstance(one, Definition) else definition(one, allow_tools=tools) for one in definitions)
+    read = tuple(each if isinstance(each, Definition) else definition(each, allow_tools=tools) for each in definitions)
     plugin = Plugin(name=PLUGIN, version=None, path="", definitions=read)
     return Registry([plugin, *([built_in_team()] if with_team else [])])
 

@@ -54,7 +54,7 @@ def settle(before: Mapping[str, str], after: Mapping[str, str], job: int) -> lis
         if changed:
             _write(_CHANGED, listed | {path: {"digest": after.get(path, ""), "job": job} for path in changed})
         kept = {
-            path: {one: digest for one, digest in jobs.items() if one != str(job)} for path, jobs in watched.items()
+            path: {name: digest for name, digest in jobs.items() if name != str(job)} for path, jobs in watched.items()
         }
         _write(_WATCHED, {path: jobs for path, jobs in kept.items() if jobs})
     return changed
@@ -90,16 +90,16 @@ def confirm(start: Path, current: Mapping[str, str]) -> list[str]:
         return []
     with _locked():
         listed, watched = _read(_CHANGED), _read(_WATCHED)
-        found = {path for path in listed if os.path.dirname(path) in folders}  # noqa: PTH120 (plain names)
+        confirmed = {path for path in listed if os.path.dirname(path) in folders}  # noqa: PTH120 (plain names)
         for path, jobs in watched.items():
             digest = current.get(path, "")
             if os.path.dirname(path) in folders and any(before != digest for before in jobs.values()):  # noqa: PTH120 (as above)
-                found.add(path)
+                confirmed.add(path)
                 watched[path] = dict.fromkeys(jobs, digest)
-        if found:
-            _write(_CHANGED, {path: entry for path, entry in listed.items() if path not in found})
+        if confirmed:
+            _write(_CHANGED, {path: entry for path, entry in listed.items() if path not in confirmed})
             _write(_WATCHED, watched)
-    return sorted(found)
+    return sorted(confirmed)
 
 
 def _above(start: Path) -> set[str]:

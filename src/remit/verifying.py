@@ -165,29 +165,29 @@ class _TruthFinder:
 
     def truth(self, reference: Checked) -> Location | None:
         """Return the location that is meant, or None if there is not exactly one."""
-        found = reference.found
-        if found is None or reference.reason == "outdated-record" or reference.judgement.signals:
+        location = reference.found
+        if location is None or reference.reason == "outdated-record" or reference.judgement.signals:
             return None  # in a record of the past, the old place is the truth
         gone = self._gone.get(reference.path)
-        if reference.outcome == "abbreviated" and gone is not None and gone.renamed_to != found.path:
+        if reference.outcome == "abbreviated" and gone is not None and gone.renamed_to != location.path:
             return None  # the only file with this end may be another one than was meant
         if reference.outcome == "abbreviated" or (reference.outcome == "outdated" and reference.line is None):
-            return Location(found.path, reference.line)
+            return Location(location.path, reference.line)
         if reference.outcome == "outdated":  # the place today, followed through the history
-            return found if found.line is not None else None
+            return location if location.line is not None else None
         if reference.outcome == "missing-file":
-            return self._same_path(reference, found)
-        file = self._workspace.read(found.path)
+            return self._same_path(reference, location)
+        file = self._workspace.read(location.path)
         if reference.outcome != "relocated" or not isinstance(file, SourceFile):
             return None
         if reference.is_quote_location:
-            quotes = [quote for quote in self._quotes if quote.found == found and quote.outcome == "relocated"]
-            return found if quotes and all(_occurs_once(quote, file) for quote in quotes) else None
+            quotes = [quote for quote in self._quotes if quote.found == location and quote.outcome == "relocated"]
+            return location if quotes and all(_occurs_once(quote, file) for quote in quotes) else None
         # A line that only mentions the name may be any of them: a name moves to its definition.
-        only = reference.symbol and self._names.definition_lines(file, reference.symbol) == [found.line]
-        return found if only else None
+        only = reference.symbol and self._names.definition_lines(file, reference.symbol) == [location.line]
+        return location if only else None
 
-    def _same_path(self, reference: Checked, found: Location) -> Location | None:
+    def _same_path(self, reference: Checked, location: Location) -> Location | None:
         """Return the file whose path differs only in case, if there is exactly one and it has the line."""
         wanted = reference.path.lower()
         same = [
@@ -195,7 +195,7 @@ class _TruthFinder:
             for path in self._workspace.index.by_folded_name.get(wanted.rpartition("/")[2], ())
             if path.lower() == wanted
         ]
-        return found if same == [found.path] and found.line == reference.line else None
+        return location if same == [location.path] and location.line == reference.line else None
 
 
 def _occurs_once(quote: Checked, file: SourceFile) -> bool:
@@ -225,13 +225,13 @@ def _rewritten(reference: Checked, target: Location, path: str) -> str | None:
 def _path_span(text: str, reference: Checked, target: Location) -> tuple[int, int] | None:
     """Return where the path is in a written reference: it ends with the name of the cited or of the found file."""
     for name in (path.rstrip("/").rpartition("/")[2] for path in (reference.path, target.path)):
-        at = text.find(name)
-        if name and at >= 0 and text.find(name, at + 1) < 0:
-            start = at
+        position = text.find(name)
+        if name and position >= 0 and text.find(name, position + 1) < 0:
+            start = position
             while start and (text[start - 1].isalnum() or text[start - 1] in _PATH_CHARACTERS):
                 start -= 1
-            opened = text[start:at].find("](")
-            return (start + opened + 2 if opened >= 0 else start), at + len(name)
+            opened = text[start:position].find("](")
+            return (start + opened + 2 if opened >= 0 else start), position + len(name)
     return None
 
 

@@ -70,11 +70,11 @@ def _adapter(client: str) -> ModuleType:
 def _answers(events: Sequence[dict[str, Any]], project: str, *, changes_input: bool) -> list[Answer | None]:
     """Handle events in order. A denied part denies the whole call, so the parts before it are withdrawn."""
     answers: list[Answer | None] = []
-    for at, event in enumerate(events):
+    for number, event in enumerate(events):
         answers.append(handle_event(event, project=project, changes_input=changes_input, has_tools=False))
         if permission_of(answers[-1]) != "deny":
             continue
-        for earlier in events[:at]:
+        for earlier in events[:number]:
             handle_event({**earlier, "hook_event_name": "PermissionDenied"}, project=project)
         break
     return answers
@@ -90,7 +90,9 @@ def merge_permissions(answers: Sequence[Answer | None], ask: str) -> Answer | No
     """Merge the answers to the parts of a call, for a client that cannot ask: `ask` states what to do instead."""
     denied = [answer for answer in answers if permission_of(answer) == "deny"]
     if denied:
-        return merge(denied[0], *(message(text(one, "systemMessage")) for one in answers if _is_other(one, denied)))
+        return merge(
+            denied[0], *(message(text(answer, "systemMessage")) for answer in answers if _is_other(answer, denied))
+        )
     asked = next((answer for answer in answers if permission_of(answer) == "ask"), None)
     if asked is not None:
         return deny(f"{text(asked['hookSpecificOutput'], 'permissionDecisionReason')}. {ask}")
@@ -105,13 +107,13 @@ def patches_in(command: str) -> list[str]:
     """Return the patches that a command line passes to `apply_patch`."""
     if _PROGRAM not in command and "applypatch" not in command:
         return []
-    found: list[str] = []
-    at = command.find(_BEGIN)
-    while at >= 0:
-        end = command.find(_END, at)
-        found.append(command[at:] if end < 0 else command[at : end + len(_END)])
-        at = command.find(_BEGIN, end) if end >= 0 else -1
-    return found
+    patches: list[str] = []
+    begin = command.find(_BEGIN)
+    while begin >= 0:
+        end = command.find(_END, begin)
+        patches.append(command[begin:] if end < 0 else command[begin : end + len(_END)])
+        begin = command.find(_BEGIN, end) if end >= 0 else -1
+    return patches
 
 
 def is_only_patch(command: str) -> bool:
@@ -142,21 +144,21 @@ def edits_in(patch: str) -> list[Edit]:
             current = edits[-1]
         elif current is not None and not line.startswith("***"):
             _add_line(current, line)
-    return [(tool, _whole(given)) for tool, given in edits]
+    return [(tool, _whole(tool_input)) for tool, tool_input in edits]
 
 
 def _add_line(edit: Edit, line: str) -> None:
-    tool, given = edit
+    tool, tool_input = edit
     if tool == "Write":
         if line.startswith("+"):
-            given["content"] += line[1:] + "\n"
+            tool_input["content"] += line[1:] + "\n"
         return
     if line.startswith("@@"):
-        given["edits"].append({"old": [], "new": []})
+        tool_input["edits"].append({"old": [], "new": []})
     elif line[:1] in ("+", "-", " ") or not line:
-        if not given["edits"]:
-            given["edits"].append({"old": [], "new": []})
-        hunk = given["edits"][-1]
+        if not tool_input["edits"]:
+            tool_input["edits"].append({"old": [], "new": []})
+        hunk = tool_input["edits"][-1]
         if line[:1] != "+":
             hunk["old"].append(line[1:])
         if line[:1] != "-":
@@ -166,5 +168,5 @@ def _add_line(edit: Edit, line: str) -> None:
 def _whole(fields: dict[str, Any]) -> dict[str, Any]:
     if "edits" not in fields:
         return fields
-    hunks = [{"old_string": "\n".join(one["old"]), "new_string": "\n".join(one["new"])} for one in fields["edits"]]
+    hunks = [{"old_string": "\n".join(hunk["old"]), "new_string": "\n".join(hunk["new"])} for hunk in fields["edits"]]
     return {"file_path": fields["file_path"], "edits": hunks}

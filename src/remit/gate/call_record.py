@@ -48,7 +48,7 @@ class CallRecord:
         linked: LinkedFiles,
         table: str,
         git: str,
-        at: float,
+        time: float,
         process: int,
         mode: str,
         tree: TreeRecord,
@@ -59,7 +59,7 @@ class CallRecord:
         self.table = table
         #: The digest of git's settings that may run programs.
         self.git = git
-        self.at = at
+        self.at = time
         #: When it was made, as start times of processes are stated.
         self.process = process
         self.mode = mode
@@ -137,10 +137,10 @@ def load_record(call: ToolUse, folder: str) -> CallRecord | None:
     if data is None or tree is None:
         return None
     try:
-        outside, linked, table, git, at, process, mode = marshal.loads(data)  # noqa: S302
+        outside, linked, table, git, time, process, mode = marshal.loads(data)  # noqa: S302
     except (ValueError, EOFError, TypeError):
         return None
-    return CallRecord(outside, linked, table, git, at, process, mode, tree)
+    return CallRecord(outside, linked, table, git, time, process, mode, tree)
 
 
 def forget_call(call: ToolUse, folder: str) -> None:
@@ -154,15 +154,15 @@ def forget_call(call: ToolUse, folder: str) -> None:
 
 def _may_be_of_call(change: StatChange, call: ToolUse, state: SessionState, folder: str) -> bool:
     """Return whether a call, or a process that one left running, may have made a change between two records."""
-    at = change.after[0] / 1e9
+    time = change.after[0] / 1e9
     if state.background or change.is_removed:
         return True
-    return any(entry.at <= at + _CLOCK_STEP for entry in other_calls(call, at, state, folder))
+    return any(entry.at <= time + _CLOCK_STEP for entry in other_calls(call, time, state, folder))
 
 
-def other_calls(call: ToolUse, at: float, state: SessionState, folder: str) -> list[Writer]:
+def other_calls(call: ToolUse, time: float, state: SessionState, folder: str) -> list[Writer]:
     """Return the other calls of all sessions of the project that may have written since a time."""
-    names = [name for name in list_sessions(folder, at - _LONGEST_CALL) if name != safe_name(state.session)]
+    names = [name for name in list_sessions(folder, time - _LONGEST_CALL) if name != safe_name(state.session)]
     states = [state, *filter(None, (read_session(folder, name) for name in names))]
     writers = [entry for session in states for entry in session.writers if entry.id != call.tool_use_id]
-    return [entry for entry in writers if (entry.end or entry.at + _LONGEST_CALL) >= at]
+    return [entry for entry in writers if (entry.end or entry.at + _LONGEST_CALL) >= time]

@@ -27,10 +27,10 @@ _MAX_NAMED = 6
 _MAX_PATCHED = 1_000
 
 
-def mark_reverted(own: Writer, state: SessionState) -> None:
+def mark_reverted(writer: Writer, state: SessionState) -> None:
     """Record that a patch of the gate was applied, so that the user has nothing left to decide."""
     for entry in state.changes:
-        if own.revert and entry.patch == own.revert:
+        if writer.revert and entry.patch == writer.revert:
             entry.decided = "reverted"
 
 

@@ -196,12 +196,12 @@ def _expanded(
     if not is_glob(path) or os.path.lexists(locate(path, call.cwd, project).real):
         return [], [ReadRequest(path, lines, first)]
     parts = path.split("/")
-    fixed = next(at for at, part in enumerate(parts) if is_glob(part))
+    fixed = next(index for index, part in enumerate(parts) if is_glob(part))
     root = locate("/".join(parts[:fixed]) or ("/" if fixed else "."), call.cwd, project)
     limit = settings.limits["search_files"]
-    found = find_matches(root.real, "/".join(parts[fixed:]), limit + 1)
-    if found is not None and len(found) <= limit:
-        return [], [ReadRequest(one, lines, first) for one in found]
+    matches = find_matches(root.real, "/".join(parts[fixed:]), limit + 1)
+    if matches is not None and len(matches) <= limit:
+        return [], [ReadRequest(match, lines, first) for match in matches]
     root.name += "/_"
     if classify(root, settings) == "state":
         return [], []

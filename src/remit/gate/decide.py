@@ -110,7 +110,9 @@ def decide_final(contradicted: list[str], state: SessionState, settings: GateSet
             return Ruling()
         count = "1 statement" if len(contradicted) == 1 else f"{len(contradicted)} statements"
         ruling = Ruling(1, "final-claims", f"the record of this session contradicts {count} of the answer")
-        ruling.detail = "".join(f"\n- {one}" for one in contradicted)  # text of the answer, which is not stored
+        ruling.detail = "".join(
+            f"\n- {sentence}" for sentence in contradicted
+        )  # text of the answer, which is not stored
         return ruling
 
     return with_fault_policy(judge, ToolUse("answer"), state, settings, power="return")

@@ -60,11 +60,11 @@ def judge_launch(call: ToolUse, state: SessionState, settings: GateSettings, pro
 
 def _judge_model(call: ToolUse, agent: str, settings: GateSettings) -> Ruling | None:
     """Return a ruling if a launch names another model than the agent's definition."""
-    own = settings.models.get(agent) or settings.models.get(agent.rpartition(":")[2])
+    defined = settings.models.get(agent) or settings.models.get(agent.rpartition(":")[2])
     named = model_class(call.text("model"))
-    if not own or not named or named == own:
+    if not defined or not named or named == defined:
         return None
-    fits = f"{agent} is defined with {own}, and the call names {named}. {_MODELS}"
+    fits = f"{agent} is defined with {defined}, and the call names {named}. {_MODELS}"
     return Ruling(2, "model-choice", fits)
 
 
@@ -108,9 +108,9 @@ def _may_be_run_of(state: SessionState, holder: str, call: ToolUse) -> bool:
     return not linked and is_same_agent(entry.agent, call.agent_type)
 
 
-def is_same_agent(one: str, other: str) -> bool:
+def is_same_agent(name: str, other: str) -> bool:
     """Return whether two names mean the same agent: prefix, case and separators do not matter."""
-    return one == other or agent_slug(one.rpartition(":")[2]) == agent_slug(other.rpartition(":")[2])
+    return name == other or agent_slug(name.rpartition(":")[2]) == agent_slug(other.rpartition(":")[2])
 
 
 def agent_slug(name: str) -> str:
@@ -232,14 +232,14 @@ def _tools_of(agent: str, settings: GateSettings) -> tuple[str, ...] | None:
     name = agent.removeprefix(OUR_PLUGIN)
     if name in settings.tools or ":" in name or not name:
         return settings.tools.get(agent) or settings.tools.get(name)
-    return next((tools for one, tools in settings.tools.items() if agent_slug(one) == agent_slug(name)), None)
+    return next((tools for other, tools in settings.tools.items() if agent_slug(other) == agent_slug(name)), None)
 
 
 def _is_defined(agent: str, settings: GateSettings) -> bool:
     if ":" in agent or agent in _CLIENT_AGENTS:
         return True
     known = (*settings.tools, *settings.models, *settings.agents.values())
-    return any(is_same_agent(agent, one) for one in known)
+    return any(is_same_agent(agent, name) for name in known)
 
 
 def judge_tools(call: ToolUse, settings: GateSettings) -> Ruling | None:

@@ -275,12 +275,14 @@ def unexplained(changes: list[StatChange], event: CallEvent) -> tuple[list[StatC
     """
     if not changes:
         return [], []
-    own, settings, writers = event.own, event.settings, event.writers()
-    guarded = [one for one in changes if is_guarded_name(one.path, settings) or one.path == "pyproject.toml"]
-    if own.remit:
+    writer, settings, writers = event.own, event.settings, event.writers()
+    guarded = [
+        change for change in changes if is_guarded_name(change.path, settings) or change.path == "pyproject.toml"
+    ]
+    if writer.remit:
         guarded = []
-    if own.revert:
-        guarded = [change for change in guarded if not _is_allowed(change.path, [own], settings)]
+    if writer.revert:
+        guarded = [change for change in guarded if not _is_allowed(change.path, [writer], settings)]
     rest = [change for change in changes if change not in guarded and not _is_allowed(change.path, writers, settings)]
     moved: list[StatChange] = []
     may_be_moved = rest and any(entry.git for entry in writers)

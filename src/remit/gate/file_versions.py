@@ -74,20 +74,20 @@ def contents_before(
     folder: str, project: str, copies: dict[str, tuple[int, str]], head: str, changes: Iterable[StatChange]
 ) -> dict[str, bytes | None]:
     """Return the content of files at the time of a record: their copy, or what was committed; None if it is lost."""
-    found: dict[str, bytes | None] = {}
+    contents: dict[str, bytes | None] = {}
     committed: dict[str, int] = {}
     for change in changes:
         changed_at, name = copies.get(change.path, (0, ""))
         if name and changed_at == change.before[0]:
-            found[change.path] = open_store(folder).content(name)
+            contents[change.path] = open_store(folder).content(name)
         elif name or not head:
-            found[change.path] = None
+            contents[change.path] = None
         else:
             committed[change.path] = change.before[2]
     if committed:
         blobs = _committed(project, head, list(committed))
-        found |= {path: _as_checked_out(blobs.get(path), size) for path, size in committed.items()}
-    return found
+        contents |= {path: _as_checked_out(blobs.get(path), size) for path, size in committed.items()}
+    return contents
 
 
 def _as_checked_out(data: bytes | None, size: int) -> bytes | None:
@@ -101,32 +101,36 @@ def _committed(project: str, head: str, paths: list[str]) -> dict[str, bytes]:
     prefix = git_line(project, "rev-parse", "--show-prefix")
     asked = [path for path in paths if "\n" not in path]
     output = ask_git(project, [f"{head}:{prefix}{path}" for path in asked], "\n", "cat-file", "--batch") or b""
-    found, at = {}, 0
+    contents, position = {}, 0
     for path in asked:
-        line, _, _ = output[at : at + 4_000].partition(b"\n")
-        at += len(line) + 1
+        line, _, _ = output[position : position + 4_000].partition(b"\n")
+        position += len(line) + 1
         words = line.split(b" ")
         if len(words) == 3 and words[2].isdigit():
             size = int(words[2])
             if words[1] == b"blob":
-                found[path] = output[at : at + size]
-            at += size + 1
-    return found
+                contents[path] = output[position : position + size]
+            position += size + 1
+    return contents
 
 
 def without_rewritten(
     folder: str, project: str, copies: dict[str, tuple[int, str]], head: str, changes: list[StatChange]
 ) -> list[StatChange]:
     """Leave out files that were written again, or whose owner or links changed, with the same content and mode."""
-    same = [one for one in changes if not (one.is_new or one.is_removed) and one.before[2:4] == one.after[2:4]]
+    same = [
+        change
+        for change in changes
+        if not (change.is_new or change.is_removed) and change.before[2:4] == change.after[2:4]
+    ]
     if not same:
         return changes
     before = contents_before(folder, project, copies, head, same)
     rewritten = {
-        one.path
-        for one in same
-        if before[one.path] is not None
-        and before[one.path] == read_version(os.path.join(project, one.path), one.after[3], MAX_COPY)
+        change.path
+        for change in same
+        if before[change.path] is not None
+        and before[change.path] == read_version(os.path.join(project, change.path), change.after[3], MAX_COPY)
     }
     return [change for change in changes if change.path not in rewritten]
 
@@ -162,8 +166,8 @@ def ignoring_rules(project: str, paths: list[str]) -> dict[str, tuple[str, bytes
     """Return the paths that git ignores, each with the file and the text of the rule that decides."""
     output = ask_git(project, paths, "\0", "check-ignore", "--verbose", "-z", "--stdin") or b""
     parts = output.split(b"\0")
-    found = zip(parts[::4], parts[2::4], parts[3::4], strict=False)
-    return {os.fsdecode(path): (os.fsdecode(file), rule) for file, rule, path in found if not rule.startswith(b"!")}
+    rules = zip(parts[::4], parts[2::4], parts[3::4], strict=False)
+    return {os.fsdecode(path): (os.fsdecode(file), rule) for file, rule, path in rules if not rule.startswith(b"!")}
 
 
 def committed_folders(project: str, folders: list[str]) -> set[str]:
@@ -175,21 +179,21 @@ def committed_folders(project: str, folders: list[str]) -> set[str]:
 def has_committed(project: str, path: str) -> bool:
     """Return whether a path, or a file that a pattern or a folder stands for, is committed; also if git fails."""
     patterns = (f":(literal){path}", f":(glob){path}", f":(glob){path}/**")
-    found = _git_names(project, "ls-files", "-z", "--", *patterns)
-    return found is None or bool(found)
+    names = _git_names(project, "ls-files", "-z", "--", *patterns)
+    return names is None or bool(names)
 
 
 def committed_below(project: str, names: Iterable[bytes]) -> list[str]:
     """Return the folders with one of these names in which a file is committed, and the folders below them."""
     wanted = sorted(os.fsdecode(name) for name in names)
     patterns = [f":(glob){start}{name}/**" for name in wanted for start in ("", "**/")]
-    found = {
+    folders = {
         "/".join(parts[:count])
         for parts in (path.split("/") for path in _git_names(project, "ls-files", "-z", "--", *patterns) or ())
         for count in range(1, len(parts))
         if parts[count - 1] in wanted
     }
-    return sorted(found)
+    return sorted(folders)
 
 
 def uncommitted(project: str, commit: str = "HEAD") -> set[str] | None:
@@ -206,7 +210,7 @@ def ask_git(project: str, texts: list[str], end: str, *arguments: str) -> bytes 
     from remit.workspace.safe_git import command, environment
 
     try:
-        found = subprocess.run(
+        process = subprocess.run(
             command(project, *arguments),
             input=b"".join(os.fsencode(text + end) for text in texts),
             env=environment(project),
@@ -216,7 +220,7 @@ def ask_git(project: str, texts: list[str], end: str, *arguments: str) -> bytes 
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return found.stdout
+    return process.stdout
 
 
 def _git(project: str, *arguments: str) -> bytes | None:

@@ -39,7 +39,7 @@ def settings_digest(project: str) -> str:
 
 
 def _digest_of(data: bytes) -> str:
-    found, section = [], ""
+    settings, section = [], ""
     for raw in data.decode("utf-8", "replace").splitlines():
         line = raw.strip()
         if line.startswith("["):
@@ -47,8 +47,8 @@ def _digest_of(data: bytes) -> str:
             section = head[1:].split(" ")[0].split(".")[0].strip().lower()
             line = line.strip()
         if line and line[0] not in "#;" and not _is_plain(section, line):
-            found.append(f"{section} {line}")
-    return digest_of("\n".join(found).encode()) if found else ""
+            settings.append(f"{section} {line}")
+    return digest_of("\n".join(settings).encode()) if settings else ""
 
 
 def _is_plain(section: str, line: str) -> bool:

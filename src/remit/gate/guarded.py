@@ -47,10 +47,10 @@ def reaches(name: str, guarded: str, *, whole: bool = True) -> bool:
     parts, wanted = name.lower().split("/"), guarded.lower().rstrip("/").split("/")
     if len(parts) < len(wanted) and not whole and "**" not in parts:
         return False
-    for part, own in zip(parts, wanted, strict=False):
+    for part, piece in zip(parts, wanted, strict=False):
         if part == "**":
             return True
-        if part != own and not (is_glob(part) and part_matches(own, part)) and not part_matches(part, own):
+        if part != piece and not (is_glob(part) and part_matches(piece, part)) and not part_matches(part, piece):
             return False
     return True
 
@@ -58,7 +58,7 @@ def reaches(name: str, guarded: str, *, whole: bool = True) -> bool:
 def is_guarded_name(name: str, settings: GateSettings) -> bool:
     """Return whether a file of the project, by its real name, is guarded."""
     names = {name, *deciding_parts(name)}
-    return any(reaches(n, one, whole=False) for n in names for one in settings.guarded if not one.startswith("/"))
+    return any(reaches(n, entry, whole=False) for n in names for entry in settings.guarded if not entry.startswith("/"))
 
 
 def is_instruction(name: str) -> bool:
@@ -84,7 +84,7 @@ def is_guarded_outside(real: str, project: str, *, whole: bool) -> bool:
     if package and is_within(real, package):
         return True
     kept = (home, package, os.path.realpath(project), os.path.realpath(state_folder()))
-    return whole and any(is_within(one, real) for one in kept if one)
+    return whole and any(is_within(folder_kept, real) for folder_kept in kept if folder_kept)
 
 
 def is_within(path: str, folder: str) -> bool:
@@ -102,10 +102,10 @@ def lines_about_remit(data: bytes) -> str:
     """Return the lines of a TOML text that may be about Remit. A parser takes longer to load than the whole gate."""
     if b"remit" not in data:
         return ""
-    found, is_inside = [], False
+    lines, is_inside = [], False
     for line in data.splitlines():
         if line.lstrip().startswith(b"["):
             is_inside = b"remit" in line
         if is_inside or b"remit" in line:
-            found.append(line)
-    return os.fsdecode(b"\n".join(found))
+            lines.append(line)
+    return os.fsdecode(b"\n".join(lines))

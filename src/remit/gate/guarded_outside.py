@@ -45,40 +45,40 @@ _DECIDING = ("mcpServers", "allowedTools", "enabledMcpjsonServers", "enableAllPr
 
 def outside_files(folder: str, project: str) -> OutsideFiles:
     """Return the guarded files outside the work tree with their change times."""
-    found: OutsideFiles = {}
+    files: OutsideFiles = {}
     clients = _client_folders(project)
     for path in _named_files(folder, project, clients):
-        _add(found, path)
+        _add(files, path)
     data = os.path.dirname(folder)
     waiting = [f"{base}/{name}" for base in clients for name in _FOLDERS]
     waiting += [folder, *(f"{data}/{name}" for name in CLIENTS)]
-    while waiting and len(found) < _MAX_FILES:
+    while waiting and len(files) < _MAX_FILES:
         try:
             with os.scandir(waiting.pop()) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
                     elif entry.path != f"{folder}/{_OWN}":
-                        _add(found, entry.path)
+                        _add(files, entry.path)
         except OSError:
             continue
     state = _state(folder)
-    return {**found, state_file(): state} if state else found
+    return {**files, state_file(): state} if state else files
 
 
-def changed_outside(folder: str, project: str, before: OutsideFiles, at: float) -> list[str]:
+def changed_outside(folder: str, project: str, before: OutsideFiles, time: float) -> list[str]:
     """Return the guarded files outside the work tree that changed: against a record, or in the package since a time."""
     after = outside_files(folder, project)
-    own, kept = state_file(), tuple(f"{folder}/{name}/" for name in _WRITTEN_ONCE)
+    client_state, kept = state_file(), tuple(f"{folder}/{name}/" for name in _WRITTEN_ONCE)
     names = [
         path
         for path in before.keys() | after.keys()
         if before.get(path) != after.get(path)
-        and (path != own or _is_decided_otherwise(before.get(own), after))
+        and (path != client_state or _is_decided_otherwise(before.get(client_state), after))
         and not (path.startswith(kept) and (path not in before or path not in after))  # a hook wrote or removed it
     ]
     waiting = [] if is_within(PACKAGE, os.path.realpath(project)) else [PACKAGE]
-    since = int((at - 0.01) * 1e9)
+    since = int((time - 0.01) * 1e9)
     while waiting:
         try:
             with os.scandir(waiting.pop()) as entries:
@@ -106,18 +106,18 @@ def _named_files(folder: str, project: str, clients: list[str]) -> list[str]:
 
 def _client_folders(project: str) -> list[str]:
     """Return the user's folder of the client, and the folder that the project's one leads to."""
-    own = os.path.join(project, ".claude")
-    return [user_folder(), *([os.path.realpath(own)] if os.path.islink(own) else [])]
+    client_folder = os.path.join(project, ".claude")
+    return [user_folder(), *([os.path.realpath(client_folder)] if os.path.islink(client_folder) else [])]
 
 
-def _add(found: OutsideFiles, path: str) -> None:
+def _add(files: OutsideFiles, path: str) -> None:
     """Add a file, and the one that it leads to."""
     try:
         about = os.lstat(path)
-        found[path] = about.st_ctime_ns
+        files[path] = about.st_ctime_ns
         if about.st_mode & 0o170000 == 0o120000:
             real = os.path.realpath(path)
-            found[real] = os.lstat(real).st_ctime_ns
+            files[real] = os.lstat(real).st_ctime_ns
     except OSError:
         return
 
@@ -133,9 +133,9 @@ def _state(folder: str) -> tuple[int, str] | None:
     kept = (store.trusted(_KEPT) or b"").decode("ascii", "replace").split()
     if len(kept) == 2 and kept[0] == str(changed_at):
         return changed_at, kept[1]
-    found = _digest_of_state(path)
-    store.put(_KEPT, "", f"{changed_at} {found}".encode())
-    return changed_at, found
+    state_digest = _digest_of_state(path)
+    store.put(_KEPT, "", f"{changed_at} {state_digest}".encode())
+    return changed_at, state_digest
 
 
 def _is_decided_otherwise(before: object, after: OutsideFiles) -> bool:
@@ -157,10 +157,10 @@ def _digest_of_state(path: str) -> str:
     parts = {"": _deciding(values)}
     if isinstance(projects, dict):
         parts |= {str(name): _deciding(entry) for name, entry in projects.items() if isinstance(entry, dict)}
-    return digest_of(repr(sorted((name, found) for name, found in parts.items() if found)).encode("utf-8", "replace"))
+    return digest_of(repr(sorted((name, text) for name, text in parts.items() if text)).encode("utf-8", "replace"))
 
 
 def _deciding(values: dict[str, Any]) -> str:
     """Return what a part of the state file decides; "" for what a new project has."""
-    found = [(name, values[name]) for name in _DECIDING if values.get(name)]
-    return repr(found) if found else ""
+    deciding = [(name, values[name]) for name in _DECIDING if values.get(name)]
+    return repr(deciding) if deciding else ""

@@ -63,24 +63,24 @@ def forget_rules(folder: str) -> None:
 
 def are_ignored(project: str, paths: list[str], recorded: Rules | None) -> set[str]:
     """Return the paths that git ignores by a rule that counts; without recorded rules, by any rule."""
-    found = file_versions.ignoring_rules(project, paths)
-    if recorded is None or not found:
-        return set(found)
+    rules = file_versions.ignoring_rules(project, paths)
+    if recorded is None or not rules:
+        return set(rules)
     top = _top(project)
     # A source is relative to the root of the checkout, or absolute.
     return {
         path
-        for path, (source, rule) in found.items()
+        for path, (source, rule) in rules.items()
         if rule in recorded.get(os.path.realpath(os.path.join(top, source)), ())
     }
 
 
 def ignored_paths(project: str, recorded: Rules | None) -> frozenset[bytes]:
     """Return the files and folders that git ignores, without those that only a rule hides that does not count."""
-    found = file_versions.ignored_paths(project)
+    ignored = file_versions.ignored_paths(project)
     if recorded is None or all(_lines(path) == lines for path, lines in recorded.items()):
-        return found
-    kept = are_ignored(project, [os.fsdecode(path) for path in found], recorded)
+        return ignored
+    kept = are_ignored(project, [os.fsdecode(path) for path in ignored], recorded)
     return frozenset(os.fsencode(path) for path in kept)
 
 
@@ -98,20 +98,20 @@ def _top(project: str) -> str:
 def _sources(project: str, tree: TreeRecord) -> list[str]:
     """Return the files from which git reads rules, also those that do not exist yet."""
     below = [os.fsdecode(name) for name, files in tree.folders.items() if b".gitignore" in files[1]]
-    found = [os.path.join(project, name, ".gitignore") for name in below]
+    sources = [os.path.join(project, name, ".gitignore") for name in below]
     top, above = _top(project), os.path.realpath(project)
     while above != top and above != os.path.dirname(above):
         above = os.path.dirname(above)
-        found.append(os.path.join(above, ".gitignore"))
+        sources.append(os.path.join(above, ".gitignore"))
     git = os.path.join(top, ".git")
     exclude = os.path.join(git, "info", "exclude")
     if os.path.isfile(git):  # a linked worktree
         exclude = file_versions.git_line(project, "rev-parse", "--path-format=absolute", "--git-path", "info/exclude")
-    found += [exclude, user_rules()]
+    sources += [exclude, user_rules()]
     base = os.path.dirname(user_rules())
     settings = (f"{git}/config", os.path.expanduser("~/.gitconfig"), f"{base}/config", "/etc/gitconfig")
     texts = b"".join(file_versions.read_bytes(os.path.realpath(path), _MAX_FILE) or b"" for path in settings).lower()
     if b"excludesfile" in texts or b"[include" in texts:
         named = file_versions.git_line(project, "config", "--type=path", "--get", "core.excludesFile")
-        found += [os.path.join(top, named)] if named else []
-    return [path for path in found if path]
+        sources += [os.path.join(top, named)] if named else []
+    return [path for path in sources if path]

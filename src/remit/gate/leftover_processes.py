@@ -86,9 +86,9 @@ def _has_others(name: str) -> bool:
     The first process may start some with more or fewer variables. If its variables cannot be read, those of the process
     count that it has started above this one.
     """
-    given = (_variables("1") or _variables(_below_first(str(os.getpid())))).keys() - _SET_BY_SHELLS
-    own = _variables(name).keys()
-    return bool(own) and bool(given) and 2 * len(own & given) <= len(given)
+    inherited = (_variables("1") or _variables(_below_first(str(os.getpid())))).keys() - _SET_BY_SHELLS
+    variables = _variables(name).keys()
+    return bool(variables) and bool(inherited) and 2 * len(variables & inherited) <= len(inherited)
 
 
 def _below_first(name: str) -> str:
@@ -143,7 +143,7 @@ def _belongs_to(name: str, root: str) -> bool:
         place = os.readlink(os.path.join(folder, "cwd"))
     except OSError:  # it has ended, or it is another user's
         return False
-    return any(one == root or one.startswith(root + "/") for one in (place, _start_folder(name)))
+    return any(path == root or path.startswith(root + "/") for path in (place, _start_folder(name)))
 
 
 def _start_folder(name: str) -> str:

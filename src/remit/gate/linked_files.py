@@ -28,15 +28,15 @@ def linked_files(project: str, tree: TreeRecord) -> LinkedFiles:
     """Return the files that the links of a record lead to, apart from those that the record has itself."""
     if not tree.links:
         return {}
-    found: LinkedFiles = {}
+    files: LinkedFiles = {}
     root = os.path.realpath(os.fsencode(project)) + b"/"
     links = [folder + b"/" + name if folder else name for folder, names in tree.links.items() for name in names]
     for link in sorted(links)[:_MAX_LINKS]:
         real = os.path.realpath(root + link)
         if os.path.basename(link) in PASSED_OVER or real.startswith(_OF_THE_SYSTEM) or _is_known(real, root, tree):
             continue
-        _add_files(link, real, found)
-    return found
+        _add_files(link, real, files)
+    return files
 
 
 def changed_linked(project: str, tree: TreeRecord, before: LinkedFiles, changed: set[str]) -> list[str]:
@@ -64,26 +64,26 @@ def _is_known(real: bytes, root: bytes, tree: TreeRecord) -> bool:
     return is_file or name in tree.folders or not PASSED_OVER.isdisjoint(name.split(b"/"))
 
 
-def _add_files(link: bytes, real: bytes, found: LinkedFiles) -> None:
+def _add_files(link: bytes, real: bytes, files: LinkedFiles) -> None:
     """Add a file, or the files of a folder, without following the links in it."""
     try:
         about = os.lstat(real)
     except OSError:
         return
     if not stat.S_ISDIR(about.st_mode):
-        found[os.fsdecode(link)] = about.st_ctime_ns
+        files[os.fsdecode(link)] = about.st_ctime_ns
         return
     waiting = [(link, real)]
-    while waiting and len(found) < _MAX_FILES:
+    while waiting and len(files) < _MAX_FILES:
         name, folder = waiting.pop()
         try:
             with os.scandir(folder) as entries:
-                for entry in sorted(entries, key=lambda one: one.name):
+                for entry in sorted(entries, key=lambda item: item.name):
                     path = name + b"/" + entry.name
                     if entry.is_dir(follow_symlinks=False):
                         if entry.name not in PASSED_OVER:
                             waiting.append((path, entry.path))
-                    elif len(found) < _MAX_FILES:
-                        found[os.fsdecode(path)] = entry.stat(follow_symlinks=False).st_ctime_ns
+                    elif len(files) < _MAX_FILES:
+                        files[os.fsdecode(path)] = entry.stat(follow_symlinks=False).st_ctime_ns
         except OSError:
             continue

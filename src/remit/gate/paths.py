@@ -68,9 +68,9 @@ def _resolve(whole: str, project: str, root: str) -> str:
 
 def _without_process_folder(path: str, cwd: str) -> str:
     """Replace the working directory of the process that opens the path, which is not this process."""
-    for own in ("/proc/self/cwd", "/proc/thread-self/cwd"):
-        if path == own or path.startswith(own + "/"):
-            return cwd + path[len(own) :]
+    for link in ("/proc/self/cwd", "/proc/thread-self/cwd"):
+        if path == link or path.startswith(link + "/"):
+            return cwd + path[len(link) :]
     return path
 
 
@@ -99,7 +99,7 @@ def is_guarded(target: ProjectPath, settings: GateSettings, project: str, *, who
     """
     names: dict[str, None] = {}
     if target.inside:
-        names = dict.fromkeys(one for name in expand_braces(target.name) for one in (name, *deciding_parts(name)))
+        names = dict.fromkeys(part for name in expand_braces(target.name) for part in (name, *deciding_parts(name)))
     for folder in settings.guarded:
         if folder.startswith("/"):
             # The folder may be reached through a link.
@@ -125,12 +125,12 @@ def _is_transcript(target: ProjectPath) -> bool:
 def _is_second_name(target: ProjectPath, settings: GateSettings, project: str) -> bool:
     """Return whether it is a hard link to a guarded file. Few files have a second name."""
     try:
-        found = os.lstat(target.real or ".")
-        if found.st_nlink < 2 or not stat.S_ISREG(found.st_mode):
+        about = os.lstat(target.real or ".")
+        if about.st_nlink < 2 or not stat.S_ISREG(about.st_mode):
             return False
     except (OSError, ValueError):
         return False
-    return any(found.st_ino in _inodes(os.path.join(project, folder)) for folder in settings.guarded)
+    return any(about.st_ino in _inodes(os.path.join(project, folder)) for folder in settings.guarded)
 
 
 def _inodes(folder: str) -> set[int]:

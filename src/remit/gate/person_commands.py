@@ -27,20 +27,24 @@ _FEW = 4
 def commands_of_a_person(programs: list[str], text: str, *, is_understood: bool) -> list[str]:
     """Return the commands of a person that a line runs, or may run if it is not understood."""
     named = [
-        new if one == old or one.startswith(f"{old} ") else one for one in programs for old, new in _OLD_NAMES.items()
+        new if program == old or program.startswith(f"{old} ") else program
+        for program in programs
+        for old, new in _OLD_NAMES.items()
     ]
-    found = [name for name in PERSON_COMMANDS if any(one == name or one.startswith(f"{name} ") for one in named)]
-    return found or ([] if is_understood else _mentioned(text))
+    commands = [
+        name for name in PERSON_COMMANDS if any(program == name or program.startswith(f"{name} ") for program in named)
+    ]
+    return commands or ([] if is_understood else _mentioned(text))
 
 
 def _mentioned(text: str) -> list[str]:
     """Return the first command of a person that the words of a line, with any signs between them, may name."""
     words = "".join(letter if letter.isalnum() or letter == "-" else " " for letter in text).split()
-    for at, word in enumerate(words):
-        following = words[at + 1 : at + _FEW] if word == "remit" else ()
-        for one in following:
-            if one in _BY_WORD:
-                return [_BY_WORD[one]]
+    for index, word in enumerate(words):
+        following = words[index + 1 : index + _FEW] if word == "remit" else ()
+        for follower in following:
+            if follower in _BY_WORD:
+                return [_BY_WORD[follower]]
     return []
 
 

@@ -238,15 +238,15 @@ def judge_search(
     if classify(target, settings) == "state":
         return [Ruling(exception="state", paths=(search.root[:200],))], []
     limit = settings.limits["search_files"]
-    found = find_matches(target.real, search.glob, limit + 1) if target.real else []
-    if found is None or len(found) > limit:
+    matches = find_matches(target.real, search.glob, limit + 1) if target.real else []
+    if matches is None or len(matches) > limit:
         explorer = settings.agent("explore")
-        count = "too many files to list" if found is None else f"more than {limit} files"
+        count = "too many files to list" if matches is None else f"more than {limit} files"
         reason = f"this search can read {count}. Delegate it to {explorer}, or name one file"
         return [Ruling(1, "bulk-search", reason, delegate_to=explorer, paths=(target.name[:-2],))], []
     if search.pattern is None:
         return rulings, []
-    return rulings, [ReadRequest(path, search.lines) for path in found]
+    return rulings, [ReadRequest(path, search.lines) for path in matches]
 
 
 def judge_pattern(pattern: str | None, settings: GateSettings, *, single: bool) -> Ruling | None:

@@ -73,9 +73,9 @@ def state_folder() -> str:
 
 def store_path(folder: str) -> str:
     """Return the path of the store for a gate's folder."""
-    above, own = os.path.split(os.path.dirname(folder))
+    above, parent = os.path.split(os.path.dirname(folder))
     # Only the folder of the project is resolved: a link in its place must not lead to another store.
-    real = os.path.join(os.path.realpath(above), own, os.path.basename(folder))
+    real = os.path.join(os.path.realpath(above), parent, os.path.basename(folder))
     return os.path.join(state_folder(), "gate", digest_of(os.fsencode(real)), _FILE)
 
 
@@ -375,10 +375,10 @@ def remove_store(folder: str) -> None:
     except OSError:
         return
     above = os.path.dirname(state_folder())
-    own = [place, os.path.dirname(place), state_folder()]
-    for one in (*own, *([] if os.environ.get("XDG_STATE_HOME") else [above, os.path.dirname(above)])):
+    folders = [place, os.path.dirname(place), state_folder()]
+    for emptied in (*folders, *([] if os.environ.get("XDG_STATE_HOME") else [above, os.path.dirname(above)])):
         try:
-            os.rmdir(one)
+            os.rmdir(emptied)
         except OSError:
             return  # it contains other files
 
@@ -387,15 +387,15 @@ def make_private(folder: str) -> None:
     """Create a folder that only its owner can use. Raise EnvironmentBroken if it is a link or another user's."""
     try:
         try:
-            found = os.lstat(folder)
+            about = os.lstat(folder)
         except FileNotFoundError:
             # The folder above must not be writable for others either, with any mask for new files.
             os.makedirs(os.path.dirname(folder), mode=0o755, exist_ok=True)
             os.makedirs(folder, mode=0o700, exist_ok=True)
-            found = os.lstat(folder)
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            about = os.lstat(folder)
+        if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
             raise EnvironmentBroken(f"{folder} is a link or belongs to another user; it must be a folder that you own")
-        if stat.S_IMODE(found.st_mode) & 0o077:
+        if stat.S_IMODE(about.st_mode) & 0o077:
             os.chmod(folder, 0o700)
     except OSError as error:
         raise EnvironmentBroken(f"cannot store the gate's state in {folder}: {error.strerror}") from error

@@ -114,7 +114,7 @@ def remove_old_patches(folder: str, days: float = KEPT_DAYS) -> None:
     oldest = time.time() - days * 86_400
     try:
         with os.scandir(os.path.join(folder, FOLDER)) as entries:
-            for entry in [one for one in entries if one.stat(follow_symlinks=False).st_mtime < oldest]:
+            for entry in [file for file in entries if file.stat(follow_symlinks=False).st_mtime < oldest]:
                 os.unlink(entry.path)
     except OSError:
         return
@@ -133,7 +133,7 @@ def _difference(work: str) -> bytes:
         "LC_ALL": "C",
     }
     try:
-        found = subprocess.run(
+        process = subprocess.run(
             [*command, "--no-ext-diff", "--no-textconv", "a", "b"],
             cwd=work,
             env=environment,
@@ -143,7 +143,7 @@ def _difference(work: str) -> bytes:
         )
     except (OSError, subprocess.SubprocessError):
         return b""
-    return found.stdout if found.returncode == 1 and len(found.stdout) <= _MAX_PATCH else b""
+    return process.stdout if process.returncode == 1 and len(process.stdout) <= _MAX_PATCH else b""
 
 
 def _remove_folder(folder: str) -> None:

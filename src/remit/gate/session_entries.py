@@ -81,8 +81,8 @@ def _checked(value: Any, field: Field) -> Any:
     if element is None or value is None:
         return value if type(value) is not float or value - value == 0 else _WRONG  # JSON has no infinite numbers
     if type(value) is dict:
-        return {key: kept for key, one in value.items() if (kept := _checked(one, element)) is not _WRONG}
-    return [kept for one in value if (kept := _checked(one, element)) is not _WRONG]
+        return {key: kept for key, item in value.items() if (kept := _checked(item, element)) is not _WRONG}
+    return [kept for item in value if (kept := _checked(item, element)) is not _WRONG]
 
 
 class UntrueCount(StateEntry):

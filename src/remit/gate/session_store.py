@@ -146,8 +146,8 @@ class RecordedSession:
 def recorded_sessions(folders: Iterable[str]) -> list[RecordedSession]:
     """Return all sessions of some folders, the latest first. Other files are ignored."""
     states = [(folder, name, read_session(folder, name)) for folder in folders for name in list_sessions(folder)]
-    found = [RecordedSession(folder, name, state) for folder, name, state in states if state is not None]
-    return sorted(found, key=lambda one: one.state.updated, reverse=True)
+    recorded = [RecordedSession(folder, name, state) for folder, name, state in states if state is not None]
+    return sorted(recorded, key=lambda session: session.state.updated, reverse=True)
 
 
 def find_session(folders: Iterable[str], wanted: str = LAST) -> RecordedSession:
@@ -159,7 +159,9 @@ def find_session(folders: Iterable[str], wanted: str = LAST) -> RecordedSession:
     if wanted in ("", LAST):
         return sessions[0]
     exact = [session for session in sessions if wanted in (session.name, session.state.session)]
-    matching = exact or [one for one in sessions if one.name.startswith(wanted) or one.state.session.startswith(wanted)]
+    matching = exact or [
+        session for session in sessions if session.name.startswith(wanted) or session.state.session.startswith(wanted)
+    ]
     if len(matching) == 1:
         return matching[0]
     if matching:

@@ -56,19 +56,19 @@ _MAX_PARTS = 2_000
 
 def text_of(response: object) -> str:
     """Return all text of a tool's response in any form, one part in a line."""
-    found: list[str] = []
+    texts: list[str] = []
     waiting: list[object] = [response]
     for _ in range(_MAX_PARTS):
         if not waiting:
             break
         part = waiting.pop()
         if isinstance(part, str):
-            found.append(part)
+            texts.append(part)
         elif isinstance(part, dict):
             waiting += reversed(part.values())
         elif isinstance(part, list | tuple):
             waiting += reversed(part[:_MAX_PARTS])
-    return "\n".join(found)[:_MAX_OUTPUT]
+    return "\n".join(texts)[:_MAX_OUTPUT]
 
 
 def count_output(
@@ -79,17 +79,17 @@ def count_output(
     if writer is not None and writer.opaque:
         state.window.add(_OUTPUT, lines)
         return Ruling()
-    found = {
+    shown = {
         path: count
         for path, count in count_shown_lines(output, project).items()
         if classify(locate(path, project, project), settings) != "state"
     }
-    for path, count in found.items():
+    for path, count in shown.items():
         state.window.add(path, count)
-    if not found:
+    if not shown:
         return _count_encoded(output, state)
-    reason = f"the output shows {sum(found.values())} lines of {len(found)} files, which count as read directly"
-    return Ruling(3, None, reason, paths=tuple(found), lines=sum(found.values()))
+    reason = f"the output shows {sum(shown.values())} lines of {len(shown)} files, which count as read directly"
+    return Ruling(3, None, reason, paths=tuple(shown), lines=sum(shown.values()))
 
 
 def _count_encoded(output: str, state: SessionState) -> Ruling:
@@ -119,11 +119,11 @@ def count_shown_lines(output: str, project: str) -> dict[str, int]:
     """Return the files of which an output shows lines, with the number of these lines."""
     lines = [text for line in _split(output[:_MAX_OUTPUT]) if (text := _content_of(line))]
     joined = "\n".join(line for line in lines if len(line) > _LONG)[:_MAX_JOINED]
-    found = _count_lines(lines, project)
+    counts = _count_lines(lines, project)
     dense = [line for line in lines if len(line) >= _TELLING and len(line.split()) == 1 and _OF_CODE & set(line)]
-    if len(dense) >= _DENSE and not found:
-        found = _count_dense(dense, project)
-    return {**_count_joined(joined, project), **found} if joined else found
+    if len(dense) >= _DENSE and not counts:
+        counts = _count_dense(dense, project)
+    return {**_count_joined(joined, project), **counts} if joined else counts
 
 
 def _split(output: str) -> list[str]:
@@ -140,15 +140,15 @@ def _split(output: str) -> list[str]:
 def _count_joined(text: str, project: str) -> dict[str, int]:
     """Return the files whose lines are in a long line, with the estimated number of these lines."""
     telling = sorted(_words(text), key=lambda word: (-len(word), word))
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for path in _files_with(telling[:_MAX_SAMPLES], project)[:_MAX_JOINED_FILES] if telling else ():
         data = read_bytes(os.path.join(project, path), _MAX_FILE) or b""
-        own = [line for line in map(str.strip, data.decode("utf-8", "replace").splitlines()) if _is_telling(line)]
-        step = max(1, len(own) // _MAX_SOUGHT)
-        shown = sum(line in text for line in own[::step]) * step
+        source = [line for line in map(str.strip, data.decode("utf-8", "replace").splitlines()) if _is_telling(line)]
+        step = max(1, len(source) // _MAX_SOUGHT)
+        shown = sum(line in text for line in source[::step]) * step
         if shown >= _FEW:
-            found[path] = min(shown, len(own))
-    return found
+            counts[path] = min(shown, len(source))
+    return counts
 
 
 def _words(text: str) -> dict[str, int]:
@@ -165,15 +165,15 @@ def _count_dense(lines: list[str], project: str) -> dict[str, int]:
     # Most words are parts of a line by now. Those that occur often are names.
     words = _words("\n".join(lines))
     telling = sorted(words, key=lambda word: (-words[word], -len(word), word))
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for path in _files_with(telling[:_MAX_SAMPLES], project)[:_MAX_JOINED_FILES] if telling else ():
         data = read_bytes(os.path.join(project, path), _MAX_FILE) or b""
-        own = {"".join(line.split()) for line in data.decode("utf-8", "replace").splitlines()}
-        shown = sum(line in own for line in lines)
+        file_lines = {"".join(line.split()) for line in data.decode("utf-8", "replace").splitlines()}
+        shown = sum(line in file_lines for line in lines)
         if shown >= _FEW:
-            found[path] = shown
-            lines = [line for line in lines if line not in own]
-    return found
+            counts[path] = shown
+            lines = [line for line in lines if line not in file_lines]
+    return counts
 
 
 def _count_lines(lines: list[str], project: str) -> dict[str, int]:
@@ -181,15 +181,15 @@ def _count_lines(lines: list[str], project: str) -> dict[str, int]:
     if len(telling) < _FEW:
         return {}
     step = -(-len(telling) // _MAX_SAMPLES)
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for path in _files_with(telling[::step], project):
         data = read_bytes(os.path.join(project, path), _MAX_FILE) or b""
-        own = {line.strip() for line in data.decode("utf-8", "replace").splitlines()}
-        shown = [line for line in lines if line in own]
+        file_lines = {line.strip() for line in data.decode("utf-8", "replace").splitlines()}
+        shown = [line for line in lines if line in file_lines]
         if sum(_is_telling(line) for line in shown) >= _FEW:
-            found[path] = len(shown)
-            lines = [line for line in lines if line not in own]
-    return found
+            counts[path] = len(shown)
+            lines = [line for line in lines if line not in file_lines]
+    return counts
 
 
 def _content_of(line: str) -> str:

@@ -64,15 +64,15 @@ def judge_trivial_edit(before: str, after: str, *, path: str = "", max_lines: in
     hunks = _hunks(old, new)
     if hunks is None:
         return EditJudgement(None, f"more than {max_lines} lines change")
-    changed = sum(max(len(one), len(other)) for _, one, other in hunks)
+    changed = sum(max(len(removed), len(other)) for _, removed, other in hunks)
     if changed > max_lines:
         return EditJudgement(None, f"{changed} lines change (limit: {max_lines})", changed)
     kinds: list[str] = []
-    for at, one, other in hunks:
-        found = _judge_hunk(old, at, one, other, path)
-        if found.kind is None:
-            return EditJudgement(None, found.reason, changed)
-        kinds += found.kind.split("+")
+    for start, removed, other in hunks:
+        judgement = _judge_hunk(old, start, removed, other, path)
+        if judgement.kind is None:
+            return EditJudgement(None, judgement.reason, changed)
+        kinds += judgement.kind.split("+")
     if kinds.count("typo") > 1:
         return EditJudgement(None, "more than one word changes", changed)
     kind = next((name for name in ("typo", "metadata") if name in kinds), "formatting")
@@ -82,7 +82,7 @@ def judge_trivial_edit(before: str, after: str, *, path: str = "", max_lines: in
 def changed_lines(before: str, after: str) -> int | None:
     """Return how many lines differ, or None if there are too many to compare."""
     hunks = _hunks(_lines(before), _lines(after))
-    return None if hunks is None else sum(max(len(one), len(other)) for _, one, other in hunks)
+    return None if hunks is None else sum(max(len(removed), len(other)) for _, removed, other in hunks)
 
 
 def digest(text: str) -> str:
@@ -99,34 +99,34 @@ def _lines(text: str) -> list[str]:
 def _hunks(old: list[str], new: list[str]) -> list[tuple[int, list[str], list[str]]] | None:
     """Return runs of lines that differ (position, before, after), or None if there are too many to compare."""
     if len(old) == len(new):
-        differing = [at for at, (one, other) in enumerate(zip(old, new, strict=True)) if one != other]
+        differing = [index for index, (line, other) in enumerate(zip(old, new, strict=True)) if line != other]
         if len(differing) <= 2:
-            return [(at, [old[at]], [new[at]]) for at in differing]
+            return [(index, [old[index]], [new[index]]) for index in differing]
     first = 0
     while first < min(len(old), len(new)) and old[first] == new[first]:
         first += 1
     last = 0
     while last < min(len(old), len(new)) - first and old[-1 - last] == new[-1 - last]:
         last += 1
-    one, other = old[first : len(old) - last], new[first : len(new) - last]
-    if max(len(one), len(other)) > _MAX_COMPARED:
+    removed, other = old[first : len(old) - last], new[first : len(new) - last]
+    if max(len(removed), len(other)) > _MAX_COMPARED:
         return None
-    steps = difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
-    return [(first + a, one[a:b], other[c:d]) for tag, a, b, c, d in steps if tag != "equal"]
+    steps = difflib.SequenceMatcher(None, removed, other, autojunk=False).get_opcodes()
+    return [(first + a, removed[a:b], other[c:d]) for tag, a, b, c, d in steps if tag != "equal"]
 
 
-def _judge_hunk(old: list[str], at: int, one: list[str], other: list[str], path: str) -> EditJudgement:
-    if any(len(line) > _MAX_LINE for line in one + other):
+def _judge_hunk(old: list[str], start: int, removed: list[str], other: list[str], path: str) -> EditJudgement:
+    if any(len(line) > _MAX_LINE for line in removed + other):
         return EditJudgement(None, "a line is too long to be compared")
-    block = is_in_code_block(old, at)
-    if len(one) != len(other):
-        return _judge_formatting(one, other, block, path)
+    block = is_in_code_block(old, start)
+    if len(removed) != len(other):
+        return _judge_formatting(removed, other, block, path)
     kinds = []
-    for before, after in zip(one, other, strict=True):
-        found = _judge_line(before, after, block, path)
-        if found.kind is None:
-            return found
-        kinds.append(found.kind)
+    for before, after in zip(removed, other, strict=True):
+        judgement = _judge_line(before, after, block, path)
+        if judgement.kind is None:
+            return judgement
+        kinds.append(judgement.kind)
     return EditJudgement("+".join(kinds), "")
 
 
@@ -139,21 +139,23 @@ def _judge_line(before: str, after: str, block: str, path: str) -> EditJudgement
     return _judge_word(before, after, block, formatting.reason)
 
 
-def _judge_formatting(one: list[str], other: list[str], block: str, path: str) -> EditJudgement:
+def _judge_formatting(removed: list[str], other: list[str], block: str, path: str) -> EditJudgement:
     """Judge a change of white space and marks. In code and data, only the ends of lines may change."""
-    if sum(map(is_list_item, one)) != sum(map(is_list_item, other)):
+    if sum(map(is_list_item, removed)) != sum(map(is_list_item, other)):
         return EditJudgement(None, "a list item is added or removed")
     if block or path.lower().endswith((".yaml", ".yml", ".py", ".toml", ".feature", ".mk")):
-        kept = [line.rstrip() for line in one if line.strip()]
+        kept = [line.rstrip() for line in removed if line.strip()]
         same = kept == [line.rstrip() for line in other if line.strip()]
         return (
             EditJudgement("formatting", "")
             if same
             else EditJudgement(None, "code or data changes, in which white space matters")
         )
-    if len(one) != len(other) and any(line.lstrip().startswith(("#", "```", "~~~", "|")) for line in one + other):
+    if len(removed) != len(other) and any(
+        line.lstrip().startswith(("#", "```", "~~~", "|")) for line in removed + other
+    ):
         return EditJudgement(None, "a heading, a table row or a fence is added or removed")
-    if [token for line in one for token in mark_tokens(line)] == [
+    if [token for line in removed for token in mark_tokens(line)] == [
         token for line in other for token in mark_tokens(line)
     ]:
         return EditJudgement("formatting", "")
@@ -161,34 +163,34 @@ def _judge_formatting(one: list[str], other: list[str], block: str, path: str) -
 
 
 def _is_metadata(before: str, after: str) -> bool:
-    one, other = _METADATA.fullmatch(before), _METADATA.fullmatch(after)
-    if one is None or other is None:
+    old, other = _METADATA.fullmatch(before), _METADATA.fullmatch(after)
+    if old is None or other is None:
         return False
-    key = re.sub(r"[_\s-]+", " ", one["key"].strip("*_ ")).lower()
-    same = one["head"] == other["head"] and one["tail"] == other["tail"]
-    return same and key in METADATA_KEYS and (one["version"] is None) == (other["version"] is None)
+    key = re.sub(r"[_\s-]+", " ", old["key"].strip("*_ ")).lower()
+    same = old["head"] == other["head"] and old["tail"] == other["tail"]
+    return same and key in METADATA_KEYS and (old["version"] is None) == (other["version"] is None)
 
 
 def _judge_word(before: str, after: str, block: str, why: str) -> EditJudgement:
     """Judge a change of one misspelt word into a correct one. The rest of the line must not change."""
-    one, other = _PIECES.findall(before), _PIECES.findall(after)
-    differing = [at for at in range(min(len(one), len(other))) if one[at] != other[at]]
+    pieces, other = _PIECES.findall(before), _PIECES.findall(after)
+    differing = [index for index in range(min(len(pieces), len(other))) if pieces[index] != other[index]]
     if re.findall(r"\d+", before) != re.findall(r"\d+", after):
         return EditJudgement(None, "a number changes")
-    strength = sorted({*_strength_words(one)} ^ {*_strength_words(other)}) or (
-        ["optional"] if _strength_words(one) != _strength_words(other) else []
+    strength = sorted({*_strength_words(pieces)} ^ {*_strength_words(other)}) or (
+        ["optional"] if _strength_words(pieces) != _strength_words(other) else []
     )
     if strength:
         return EditJudgement(None, f"{strength[0]!r} is added or removed, which changes a requirement")
-    if len(one) != len(other) or len(differing) != 1:
+    if len(pieces) != len(other) or len(differing) != 1:
         return EditJudgement(
-            None, why if len(one) == len(other) and not differing else "more than one misspelt word changes"
+            None, why if len(pieces) == len(other) and not differing else "more than one misspelt word changes"
         )
-    at = differing[0]
-    old, new = one[at], other[at]
+    index = differing[0]
+    old, new = pieces[index], other[index]
     if not (old[0].isascii() and old[0].isalpha() and new[0].isascii() and new[0].isalpha()):
         return EditJudgement(None, "a sign changes")
-    if block or _is_name(one, at, old) or _is_name(other, at, new):
+    if block or _is_name(pieces, index, old) or _is_name(other, index, new):
         return EditJudgement(None, "the word is part of a name or of code")
     return _judge_spelling(old, new)
 
@@ -209,17 +211,19 @@ def _strength_words(pieces: list[str]) -> list[str]:
     return ["not" if word.endswith("n't") else word for word in words if word in STRENGTH or word.endswith("n't")]
 
 
-def _is_name(pieces: list[str], at: int, word: str) -> bool:
+def _is_name(pieces: list[str], index: int, word: str) -> bool:
     """Return whether a word is part of a name, a path, an option or code."""
-    left = pieces[at - 1] if at else " "
-    right = pieces[at + 1] if at + 1 < len(pieces) else " "
-    further = pieces[at + 2] if at + 2 < len(pieces) else " "
+    left = pieces[index - 1] if index else " "
+    right = pieces[index + 1] if index + 1 < len(pieces) else " "
+    further = pieces[index + 2] if index + 2 < len(pieces) else " "
     if any(letter.isupper() for letter in word[1:]) and not word.isupper():
         return True
     joined = any(side in _JOINTS or side.isdigit() for side in (left, right) if side.strip())
-    option = left == "-" and (at < 2 or not pieces[at - 2][0].isalnum())
-    dotted = (right in ".:" and further[0].isalnum()) or (left in ".:" and at >= 2 and pieces[at - 2][0].isalnum())
-    quoted = pieces[:at].count("`") % 2 == 1
+    option = left == "-" and (index < 2 or not pieces[index - 2][0].isalnum())
+    dotted = (right in ".:" and further[0].isalnum()) or (
+        left in ".:" and index >= 2 and pieces[index - 2][0].isalnum()
+    )
+    quoted = pieces[:index].count("`") % 2 == 1
     return joined or option or dotted or quoted or right == "("
 
 
@@ -265,13 +269,13 @@ def _without_emphasis(words: list[str]) -> list[str]:
     return done
 
 
-def is_in_code_block(lines: list[str], at: int) -> str:
+def is_in_code_block(lines: list[str], index: int) -> str:
     """Return `code` in a fenced block, `front` in the front matter, else an empty text."""
-    if lines and lines[0].rstrip() == "---" and at > 0:
+    if lines and lines[0].rstrip() == "---" and index > 0:
         end = next((number for number, line in enumerate(lines[1:200], 1) if line.rstrip() in ("---", "...")), 0)
-        if at < end:
+        if index < end:
             return "front"
-    fences = sum(1 for line in lines[:at] if _FENCE.match(line))
+    fences = sum(1 for line in lines[:index] if _FENCE.match(line))
     return "code" if fences % 2 else ""
 
 
@@ -284,17 +288,17 @@ def is_word(word: str) -> bool:
         return f"\n{plain}\n".encode("ascii") in b"\n" + file.read()
 
 
-def edit_distance(one: str, other: str, limit: int = 2) -> int:
+def edit_distance(word: str, other: str, limit: int = 2) -> int:
     """Return Damerau's distance (insert, delete, replace, swap neighbours), at most `limit` + 1."""
-    if abs(len(one) - len(other)) > limit:
+    if abs(len(word) - len(other)) > limit:
         return limit + 1
     before: list[int] = []
     row = list(range(len(other) + 1))
-    for at, letter in enumerate(one, 1):
-        older, before, row = before, row, [at]
+    for row_number, letter in enumerate(word, 1):
+        older, before, row = before, row, [row_number]
         for to, wanted in enumerate(other, 1):
             best = min(before[to] + 1, row[to - 1] + 1, before[to - 1] + (letter != wanted))
-            if at > 1 and to > 1 and letter == other[to - 2] and one[at - 2] == wanted:
+            if row_number > 1 and to > 1 and letter == other[to - 2] and word[row_number - 2] == wanted:
                 best = min(best, older[to - 2] + 1)
             row.append(best)
     return min(row[-1], limit + 1)

@@ -145,13 +145,13 @@ def scan(project: str, earlier: TreeRecord) -> tuple[TreeRecord, list[StatChange
     while waiting and count <= MAX_FILES:
         folder = waiting.pop()
         before = earlier.folders.get(folder)
-        found = _list_folder(root, folder, tree, before, earlier, waiting)
-        if found is None:
+        listed = _list_folder(root, folder, tree, before, earlier, waiting)
+        if listed is None:
             gone.append(folder)
             continue
-        tree.folders[folder] = found
-        changes += _compare(folder, _entries(before), _entries(found))
-        count += len(found[1])
+        tree.folders[folder] = listed
+        changes += _compare(folder, _entries(before), _entries(listed))
+        count += len(listed[1])
     tree.is_complete = count <= MAX_FILES
     for folder in _all_below(gone, tree):
         changes += _compare(folder, _entries(earlier.folders.get(folder)), {})
@@ -207,14 +207,14 @@ def _list_folder(
                     names[name] = (*times, about.st_size, about.st_mode, about.st_ino)
     except OSError:  # it was removed, or it cannot be read
         return None
-    times_of_files = [one[0] for one in names.values()]
+    times_of_files = [entry[0] for entry in names.values()]
     if links:
         tree.links[folder] = links
     else:
         tree.links.pop(folder, None)
     tree.listed += 1
     tree.newest = max(tree.newest, changed_at, *times_of_files, 0)
-    return changed_at, list(names), times_of_files, marshal.dumps([one[1:] for one in names.values()], 2)
+    return changed_at, list(names), times_of_files, marshal.dumps([entry[1:] for entry in names.values()], 2)
 
 
 def _wanted_names(folder: bytes) -> tuple[bytes, ...]:
@@ -248,7 +248,7 @@ def _entries(folder: Folder | None) -> dict[bytes, Entry]:
     if folder is None:
         return {}
     _, names, times, rest = folder
-    return {name: (at, *more) for name, at, more in zip(names, times, marshal.loads(rest), strict=True)}  # noqa: S302
+    return {name: (time, *more) for name, time, more in zip(names, times, marshal.loads(rest), strict=True)}  # noqa: S302
 
 
 def _compare(folder: bytes, before: dict[bytes, Entry], after: dict[bytes, Entry]) -> list[StatChange]:
@@ -285,8 +285,8 @@ def first_record(folder: str, project: str) -> TreeRecord:
     """Record a project for the first time, with copies of all files that are not committed."""
     tree = TreeRecord()
     tree.head, tree.ignored = file_versions.head_of(project), file_versions.ignored_paths(project)
-    found, _ = scan(project, tree)
-    paths = [os.fsdecode(path) for path in found.dependencies]
+    scanned, _ = scan(project, tree)
+    paths = [os.fsdecode(path) for path in scanned.dependencies]
     committed = file_versions.committed_folders(project, paths) if paths else set()
     tree.leave_out(file_versions.committed_below(project, _SKIPPED | _CACHES), is_left_out=False)
     tree.leave_out([path for path in paths if path not in committed])
@@ -305,7 +305,9 @@ def record_again(folder: str, project: str, tree: TreeRecord, changes: list[Stat
 
 def keep_copies(folder: str, project: str, tree: TreeRecord, changes: list[StatChange]) -> None:
     """Copy the changed files into the gate's store, so that their next change can be reverted."""
-    paths = {one.path: one.after for one in changes if not one.is_removed and not one.path.startswith(".git/")}
+    paths = {
+        change.path: change.after for change in changes if not change.is_removed and not change.path.startswith(".git/")
+    }
     tree.copies = {**tree.copies, **file_versions.keep_copies(folder, project, paths, tree.copies, tree.head)}
 
 
@@ -325,13 +327,13 @@ def _is_below(folder: bytes, ignored: frozenset[bytes]) -> bool:
 
 def add_folder(project: str, tree: TreeRecord, folder: str) -> list[StatChange]:
     """Record the files of a new folder, at most a few hundred, and return them as changes."""
-    found: list[StatChange] = []
+    changes: list[StatChange] = []
     waiting = [os.fsencode(folder)]
-    while waiting and len(found) < _MAX_NEW:
+    while waiting and len(changes) < _MAX_NEW:
         name, below = waiting.pop(), TreeRecord()
         files = _list_folder(os.fsencode(project) + b"/", name, below, None, below, waiting)
         waiting += below.dependencies
         if files is not None:
             tree.folders[name] = files
-            found += _compare(name, {}, _entries(files))
-    return found
+            changes += _compare(name, {}, _entries(files))
+    return changes

@@ -137,7 +137,7 @@ def write_class(target: ProjectPath, settings: GateSettings, project: str, *, wh
     if kind in ("prose", "state", "scratch"):
         names = [*_names_of(target.real, project), *_names_below(target, whole=whole)]
         classes = (classify(ProjectPath(name, name, inside=True), settings) for name in names)
-        return next((one for one in classes if one in ("code", "tests", "spec")), kind)
+        return next((name_class for name_class in classes if name_class in ("code", "tests", "spec")), kind)
     return kind
 
 
@@ -161,13 +161,13 @@ def _names_below(target: ProjectPath, *, whole: bool) -> list[str]:
 def _names_of(real: str, project: str) -> list[str]:
     """Return the names in the project of a file that has more than one name, as few files have."""
     try:
-        found = os.lstat(real)
+        about = os.lstat(real)
     except (OSError, ValueError):
         return []
-    if found.st_nlink < 2 or not stat.S_ISREG(found.st_mode):
+    if about.st_nlink < 2 or not stat.S_ISREG(about.st_mode):
         return []
     _, changes = scan(project, TreeRecord())
-    return [change.path for change in changes if change.after[4] == found.st_ino]
+    return [change.path for change in changes if change.after[4] == about.st_ino]
 
 
 def judge_write(name: str, kind: str, settings: GateSettings, *, by_shell: bool = False) -> Ruling:

@@ -101,8 +101,8 @@ class ClaudeCode(ClientSetup):
 
     def deny_rules(self, target: InstallTarget) -> list[str]:
         """Return the rules of `permissions.deny`. An absolute path begins with two slashes."""
-        own = [] if target.is_user else [target.root / name for name in _PROJECT]
-        paths = [*own, *(target.folder / name for name in _CLIENT)]
+        project_paths = [] if target.is_user else [target.root / name for name in _PROJECT]
+        paths = [*project_paths, *(target.folder / name for name in _CLIENT)]
         return [*(f"Edit(/{path.as_posix()})" for path in paths), *(f"Edit(~/{name})" for name in _USER)]
 
     def local_files(self, target: InstallTarget) -> dict[Path, Path]:
@@ -304,8 +304,8 @@ def _problem(case: SelfTestCase, entry: Mapping[str, Any] | None, project: Path)
 
 def _post(entry: Mapping[str, Any], text: str) -> bytes:
     url = str(entry.get("url", ""))
-    own = entry.get("headers")
-    headers = {str(name): str(value) for name, value in own.items()} if isinstance(own, dict) else {}
+    stated = entry.get("headers")
+    headers = {str(name): str(value) for name, value in stated.items()} if isinstance(stated, dict) else {}
     request = urllib.request.Request(  # noqa: S310 (Remit's entry, which is a loopback address)
         url, data=text.encode(), headers={**headers, "content-type": "application/json"}
     )

@@ -94,9 +94,9 @@ class ClaudeCodeCalls(AgentCalls):
 
     def _finish_task(self, text: str) -> None:
         """Record the end of a task that a notification announces."""
-        found = _finished_task(text) if self._tasks else None
-        if found is not None:
-            self._finish(*found)
+        ended = _finished_task(text) if self._tasks else None
+        if ended is not None:
+            self._finish(*ended)
 
     def _finish(self, task: str, status: int | None, output: str = "") -> None:
         name = self._tasks.get(task)
@@ -115,9 +115,9 @@ def _unanswered(call: dict[str, Any], time: str | None, cwd: str | None) -> Rece
     paths = (arguments.get(key) for key in ("file_path", "notebook_path"))
     name = str(call.get("name", ""))
     # An editor may offer the tools of the client as those of a server: `mcp__acp__Bash`.
-    own = name.rpartition("__")[2] if name.startswith("mcp__") else name
+    bare_name = name.rpartition("__")[2] if name.startswith("mcp__") else name
     return Receipt(
-        tool=own if own in _OWN_TOOLS else name,
+        tool=bare_name if bare_name in _OWN_TOOLS else name,
         arguments=arguments,
         path=next((path for path in paths if isinstance(path, str)), None),
         time=time,
@@ -181,8 +181,8 @@ def _whole_output(output: str, transcript: str, limit: int) -> tuple[str, bool]:
         return output, False
     # The path is the agent's: only its name counts, in the folders where the client keeps such files.
     name = saved[1].strip().replace("\\", "/").rsplit("/", 1)[-1]
-    own = Path(transcript)
-    for folder in (own.with_suffix(""), own.parent, own.parent.parent):
+    own_path = Path(transcript)
+    for folder in (own_path.with_suffix(""), own_path.parent, own_path.parent.parent):
         text = _read_saved(folder / "tool-results" / name, limit) if name not in ("", ".", "..") else None
         if text is not None:
             return text, False

@@ -74,9 +74,13 @@ class Codex(ClientSetup):
         """Whether an entry is Remit's."""
         return isinstance(hook, dict) and is_hook_command(hook.get("command"), self.name)
 
-    def definition_text(self, one: Definition) -> str:
+    def definition_text(self, definition: Definition) -> str:
         """Return a definition as TOML. Tools and models have other names in Codex, so they are left out."""
-        fields = {"name": one.name, "description": one.description, "developer_instructions": one.body.strip() + "\n"}
+        fields = {
+            "name": definition.name,
+            "description": definition.description,
+            "developer_instructions": definition.body.strip() + "\n",
+        }
         # A string of JSON is a basic string of TOML, except for this character.
         lines = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items())
         return "\n".join(lines).replace("\x7f", "\\u007f") + "\n"
@@ -166,11 +170,11 @@ def listed_hooks(
         try:
             about = {"clientInfo": {"name": "remit", "title": "Remit", "version": "1"}}
             _ask(process, 1, "initialize", about)
-            found = _ask(process, 2, "hooks/list", {"cwds": [str(target.root)]})
+            reply = _ask(process, 2, "hooks/list", {"cwds": [str(target.root)]})
         finally:
             limit.cancel()
             process.kill()
-    rows = found.get("data")
+    rows = reply.get("data")
     return [
         hook
         for row in (rows if isinstance(rows, list) else [])
@@ -191,8 +195,8 @@ def _ask(process: subprocess.Popen[bytes], number: int, method: str, params: dic
         answer = json.loads(line)
         if isinstance(answer, dict) and answer.get("id") == number:
             if isinstance(answer.get("result"), dict):
-                found: dict[str, Any] = answer["result"]
-                return found
+                result: dict[str, Any] = answer["result"]
+                return result
             raise ValueError(f"{method}: {json.dumps(answer.get('error'))[:200]}")
     raise OSError(f"it ended before it answered {method}")
 

@@ -97,8 +97,8 @@ class CodexCalls(AgentCalls):
 def _started(payload: dict[str, Any], time: str | None, folder: str | None) -> list[Receipt]:
     """Return the receipts of a response item: a command, or the files of a patch. They wait for the output."""
     arguments = _arguments(payload)
-    given = arguments.get("command", arguments.get("cmd"))
-    words = given if isinstance(given, list) else [given]
+    command_value = arguments.get("command", arguments.get("cmd"))
+    words = command_value if isinstance(command_value, list) else [command_value]
     command = text_of(words[-1]) if words else ""
     patch = text_of(payload.get("input")) if payload.get("name") == "apply_patch" else ""
     if not patch and _PATCH in command and "apply_patch" in "".join(map(str, words)):
@@ -184,10 +184,10 @@ def _command(item: dict[str, Any], time: str | None) -> Receipt:
 
 def _launch(payload: dict[str, Any], time: str | None) -> list[Receipt]:
     try:
-        given = msgspec.json.decode(text_of(payload.get("arguments")).encode("utf-8", "replace"))
+        arguments = msgspec.json.decode(text_of(payload.get("arguments")).encode("utf-8", "replace"))
     except (msgspec.DecodeError, RecursionError):
         return []
-    agent = text_of(table_of(given).get("agent_type"))
+    agent = text_of(table_of(arguments).get("agent_type"))
     return [Receipt("Agent", {"subagent_type": agent or "default"}, time=time)]
 
 

@@ -69,11 +69,11 @@ def to_events(payload: Payload, event: str, project: str) -> list[Payload] | Non
 
 
 def _tool_events(payload: Payload, project: str) -> list[Payload]:
-    tool, given = text(payload, "tool_name"), table(payload, "tool_input")
-    command = text(given, "command")
+    tool, tool_input = text(payload, "tool_name"), table(payload, "tool_input")
+    command = text(tool_input, "command")
     is_before = text(payload, "hook_event_name") == "PreToolUse"
     if tool.endswith("spawn_agent"):
-        return [_launch(payload, given)]
+        return [_launch(payload, tool_input)]
     if tool.endswith("wait_agent") and not (is_before or _is_announcement(payload)):
         return _deliveries(payload, project)
     if tool == "apply_patch":
@@ -95,11 +95,16 @@ def _renamed(payload: Payload, tool: str) -> Payload:
 
 def _edits(payload: Payload, patches: Sequence[str]) -> list[Payload]:
     """Return one event for each file of the patches; without any, the call as it is."""
-    found = [edit for patch in patches for edit in edits_in(patch)]
+    edits = [edit for patch in patches for edit in edits_in(patch)]
     call = text(payload, "tool_use_id")
     return [
-        {**payload, "tool_name": tool, "tool_input": given, "tool_use_id": call if at == 0 else f"{call}#{at}"}
-        for at, (tool, given) in enumerate(found)
+        {
+            **payload,
+            "tool_name": tool,
+            "tool_input": tool_input,
+            "tool_use_id": call if number == 0 else f"{call}#{number}",
+        }
+        for number, (tool, tool_input) in enumerate(edits)
     ] or ([payload] if text(payload, "tool_name") != "Bash" else [])
 
 
@@ -151,7 +156,11 @@ def _is_announcement(payload: Payload) -> bool:
 def _deliveries(payload: Payload, project: str) -> list[Payload]:
     """Return an event for each report in the result of `wait_agent`."""
     state = read_session(folder_of(project), text(payload, "session_id"))
-    launched = {one.agent_id: (key, one.agent) for key, one in state.delegations.items()} if state is not None else {}
+    launched = (
+        {delegation.agent_id: (key, delegation.agent) for key, delegation in state.delegations.items()}
+        if state is not None
+        else {}
+    )
     events: list[Payload] = []
     for agent_id, report in reports_in(payload).items():
         key, agent = launched.get(agent_id, ("", "default"))

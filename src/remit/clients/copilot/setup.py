@@ -104,10 +104,10 @@ def _settings_in(path: Path) -> dict[str, object]:
     try:
         data = read_bytes(path, MAX_BYTES) or b"{}"
         text = "\n".join(line for line in data.decode().splitlines() if not line.lstrip().startswith("//"))
-        found = json.loads(text)
+        settings = json.loads(text)
     except (RemitError, ValueError, RecursionError):
         return {}
-    return {key: found[key] for key in _SETTINGS if key in found} if isinstance(found, dict) else {}
+    return {key: settings[key] for key in _SETTINGS if key in settings} if isinstance(settings, dict) else {}
 
 
 CLIENT = Copilot()

@@ -116,8 +116,8 @@ def _tool_events(payload: Payload, common: Payload, project: str) -> list[Payloa
     if tool == "grep" and isinstance(arguments.get("paths"), list):
         searched = [{**arguments, "path": path} for path in arguments["paths"] if isinstance(path, str)]
         return [
-            {**event, "tool_name": "Grep", "tool_input": one, "tool_use_id": f"{event['tool_use_id']}#{at}"}
-            for at, one in enumerate(searched)
+            {**event, "tool_name": "Grep", "tool_input": tool_input, "tool_use_id": f"{event['tool_use_id']}#{number}"}
+            for number, tool_input in enumerate(searched)
         ]
     name = _TOOLS.get(tool) or _SHELL_TOOLS.get(tool) or ("ToolSearch" if tool in _HARMLESS else tool)
     response = {"file": {"content": result}} if name == "Read" else {"stdout": result}
@@ -125,13 +125,13 @@ def _tool_events(payload: Payload, common: Payload, project: str) -> list[Payloa
 
 
 def _arguments(payload: Payload) -> Payload:
-    found = payload.get("toolArgs")
-    if isinstance(found, str) and found.lstrip().startswith("{"):
+    arguments = payload.get("toolArgs")
+    if isinstance(arguments, str) and arguments.lstrip().startswith("{"):
         try:
-            found = loads(found.encode("utf-8", "replace"))
+            arguments = loads(arguments.encode("utf-8", "replace"))
         except (ValueError, RecursionError):
-            found = {}
-    return found if isinstance(found, dict) else {}
+            arguments = {}
+    return arguments if isinstance(arguments, dict) else {}
 
 
 def _call_id(payload: Payload, tool: str, arguments: Payload) -> str:
@@ -145,11 +145,11 @@ def _call_id(payload: Payload, tool: str, arguments: Payload) -> str:
 def _input(name: str, arguments: Payload) -> Payload:
     if name in ("Read", "Edit", "Write"):
         renamed = {"path": "file_path", "old_str": "old_string", "new_str": "new_string", "file_text": "content"}
-        found = {renamed.get(key, key): value for key, value in arguments.items()}
+        fields = {renamed.get(key, key): value for key, value in arguments.items()}
         lines = arguments.get("view_range")
         if isinstance(lines, list) and len(lines) == 2 and all(isinstance(line, int) for line in lines):
-            found |= {"offset": lines[0]} | ({"limit": lines[1] - lines[0] + 1} if lines[1] >= lines[0] else {})
-        return found
+            fields |= {"offset": lines[0]} | ({"limit": lines[1] - lines[0] + 1} if lines[1] >= lines[0] else {})
+        return fields
     if name == "Grep" and isinstance(arguments.get("paths"), str):
         return {**arguments, "path": arguments["paths"]}
     return arguments
@@ -159,10 +159,10 @@ def _patched(event: Payload, payload: Payload) -> list[Payload]:
     """Return one event for each file of a patch."""
     values = [payload.get("toolArgs"), *_arguments(payload).values()]
     patch = next((value for value in values if isinstance(value, str) and "*** Begin Patch" in value), "")
-    found = edits_in(patch)
+    edits = edits_in(patch)
     return [
-        {**event, "tool_name": tool, "tool_input": edit, "tool_use_id": f"{event['tool_use_id']}#{at}"}
-        for at, (tool, edit) in enumerate(found)
+        {**event, "tool_name": tool, "tool_input": edit, "tool_use_id": f"{event['tool_use_id']}#{number}"}
+        for number, (tool, edit) in enumerate(edits)
     ] or [{**event, "tool_name": "apply_patch", "tool_input": {}}]
 
 
@@ -186,7 +186,7 @@ def _reporter(event: Payload, report: str, project: str) -> str:
 
     wanted = results.digest(report)
     kept = results.list_results(folder_of(project), event["session_id"])
-    return next((one.agent_id for one in reversed(kept) if one.digest == wanted), "")
+    return next((report_kept.agent_id for report_kept in reversed(kept) if report_kept.digest == wanted), "")
 
 
 def last_answer(payload: Payload) -> str:
@@ -217,7 +217,7 @@ def _last_message(lines: list[bytes], agent: str) -> str:
 
 def to_answer(answers: Sequence[Answer | None], payload: Payload) -> Answer | None:
     """Return the answer to Copilot CLI, which has one level."""
-    denied = [one for one in answers if permission_of(one) == "deny"]
+    denied = [answer for answer in answers if permission_of(answer) == "deny"]
     whole = merge(*(denied[:1] or answers))
     if whole is None:
         return None

@@ -86,19 +86,19 @@ def compile_project(folder: str | Path, *, confirm: bool = False) -> None:
 def agent_folders(project: Path) -> list[Path]:
     """Return the folders of the clients' agent definitions. The first definition of a name wins; Remit's are last."""
     home = os.environ.get("CLAUDE_CONFIG_DIR") or str(Path.home() / ".claude")
-    own = [project / ".claude" / "agents", Path(home) / "agents", project / ".remit/claude-code/plugin/agents"]
-    return [*own, *(project / name for name in (".codex/agents", ".github/agents", ".opencode/agents"))]
+    of_claude = [project / ".claude" / "agents", Path(home) / "agents", project / ".remit/claude-code/plugin/agents"]
+    return [*of_claude, *(project / name for name in (".codex/agents", ".github/agents", ".opencode/agents"))]
 
 
 def _definitions(folders: Iterable[Path]) -> dict[str, Definition]:
     """Return the definitions that the client would use, by name. The client reports invalid files itself."""
-    found: dict[str, Definition] = {}
+    by_name: dict[str, Definition] = {}
     for folder in folders:
         if folder.is_dir():
             plugin = load_plugin(PluginRoot(str(folder)), AllowList(OFFERED), Manifest("client", None, (".",)))
             for definition in plugin.definitions:
-                found.setdefault(definition.name, definition)
-    return found
+                by_name.setdefault(definition.name, definition)
+    return by_name
 
 
 def _contract(configured: Configuration, definitions: Mapping[str, Definition]) -> dict[str, str]:
@@ -108,7 +108,11 @@ def _contract(configured: Configuration, definitions: Mapping[str, Definition]) 
     contract: dict[str, str] = {}
     for name in configured["gate.under_contract"] or team:
         bare = name.rpartition(":")[2]
-        defined = [one.kind for one in (definitions.get(bare), team.get(bare)) if one is not None and one.kind]
+        defined = [
+            definition.kind
+            for definition in (definitions.get(bare), team.get(bare))
+            if definition is not None and definition.kind
+        ]
         named = defined[0] if defined else kinds.get(slug(name)) or kinds.get(slug(bare))
         _validate("agents.kinds", Options(kind=named))
         contract[name] = kind_of(name, named).name
@@ -126,8 +130,8 @@ def _tools(definitions: Mapping[str, Definition]) -> dict[str, list[str]]:
 def _models(definitions: Mapping[str, Definition]) -> dict[str, str]:
     """Return the class of the model of each definition that names one, the built-in team included."""
     known = {definition.name: definition for definition in built_in_team().definitions} | dict(definitions)
-    classes = {name: model_class(one.model or "") for name, one in sorted(known.items())}
-    return {name: found for name, found in classes.items() if found}
+    classes = {name: model_class(definition.model or "") for name, definition in sorted(known.items())}
+    return {name: model for name, model in classes.items() if model}
 
 
 def _check_settings(configured: Configuration) -> dict[str, Any]:
@@ -220,8 +224,8 @@ def unconfirmed_settings(project: Path) -> list[str]:
 
 def _digests(project: Path) -> dict[str, str]:
     """Return the digests by paths relative to the project, so that it can be moved."""
-    found = settings_digests(project.absolute())
-    return {os.path.relpath(path, project.absolute()): digest for path, digest in found.items()}
+    digests = settings_digests(project.absolute())
+    return {os.path.relpath(path, project.absolute()): digest for path, digest in digests.items()}
 
 
 def _recorded(project: Path) -> dict[str, str] | None:

@@ -101,15 +101,15 @@ def _deliver(
 def new_conflicts(context: ProjectContext, session: str) -> str:
     """Return a notice about conflicts between accepted reports that were not reported yet, or ""."""
     kept = results.list_results(context.folder, session)
-    if len({one.agent for one in kept if one.outcome == "accepted" and not one.is_outside_contract}) < 2:
+    if len({result.agent for result in kept if result.outcome == "accepted" and not result.is_outside_contract}) < 2:
         return ""
     earlier = read_session(context.folder, session) or SessionState()
-    found = conflicts_in(kept, earlier, context.project, context.profile or "v2")
+    conflicts = conflicts_in(kept, earlier, context.project, context.profile or "v2")
     with context.session(session) as state:
-        new = [one for one in found if one[:MAX_NAME_LENGTH] not in state.conflicts]
-        state.conflicts += [one[:MAX_NAME_LENGTH] for one in new]
-        for one in new:
-            state.warn(f"Accepted reports contradict each other: {one}")
+        new = [conflict for conflict in conflicts if conflict[:MAX_NAME_LENGTH] not in state.conflicts]
+        state.conflicts += [conflict[:MAX_NAME_LENGTH] for conflict in new]
+        for conflict in new:
+            state.warn(f"Accepted reports contradict each other: {conflict}")
     return conflicts_notice(new) if new else ""
 
 
@@ -151,7 +151,7 @@ def _report(output: object) -> str:
         return content
     blocks = content if isinstance(content, list) else []
     texts = [text(entry, "text") for entry in blocks if text(entry, "type") == "text"]
-    return "\n".join(one for one in texts if not one.startswith(_CLIENT_BLOCK))
+    return "\n".join(block for block in texts if not block.startswith(_CLIENT_BLOCK))
 
 
 def _replace_report(output: object, notice: str) -> object:

@@ -217,7 +217,7 @@ def unknown_notice(folder: str) -> str:
     counts = unknown_events(folder)
     if not counts:
         return ""
-    names = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items(), key=lambda one: -one[1])[:5])
+    names = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items(), key=lambda item: -item[1])[:5])
     return (
         f"events that this version does not understand passed unchecked: {names}; update Remit, or report it. "
         "`remit install` again clears the count"

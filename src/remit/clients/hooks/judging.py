@@ -88,8 +88,8 @@ def merge_document(judgement: ReportJudgement, context: ProjectContext, agent_ty
 def definition_digest(context: ProjectContext, agent_type: str) -> str:
     """Return the digest of an agent's definition when the settings were compiled; empty if it is unknown."""
     digests = (read_compiled(context.project) or {}).get("digests")
-    found = digests.get(agent_type.rpartition(":")[2]) if isinstance(digests, dict) else None
-    return found if isinstance(found, str) else ""
+    digest = digests.get(agent_type.rpartition(":")[2]) if isinstance(digests, dict) else None
+    return digest if isinstance(digest, str) else ""
 
 
 def commit_of(context: ProjectContext) -> str:
@@ -104,8 +104,8 @@ def model_of(transcript_path: str) -> str:
     transcript_path, _ = split_agent(transcript_path)
     with open(transcript_path, "rb") as file:
         file.seek(max(0, os.path.getsize(transcript_path) - _MODEL_BYTES))
-        found = _MODEL.findall(file.read(_MODEL_BYTES).decode("latin-1"))
-    return str(found[-1]) if found else ""
+        models = _MODEL.findall(file.read(_MODEL_BYTES).decode("latin-1"))
+    return str(models[-1]) if models else ""
 
 
 def _options(context: ProjectContext, agent_type: str, attempt: int) -> Options:

@@ -119,9 +119,13 @@ def _check_final_answer(payload: object, context: ProjectContext) -> Answer | No
         state.final_returned, state.final_told = True, not is_first
         if not context.is_observing:
             state.count_untrue(
-                f"prompt {state.prompts}", [one.sentence for one in contradicted], has_passed=not is_first
+                f"prompt {state.prompts}",
+                [entry.sentence for entry in contradicted],
+                has_passed=not is_first,
             )
-        decision = decide_final([one.message for one in contradicted], state, context.settings) if is_first else None
+        decision = (
+            decide_final([entry.message for entry in contradicted], state, context.settings) if is_first else None
+        )
     if decision is None:
         return None if context.is_observing else message(_repeated(contradicted))
     if decision.decision != "deny" or decision.fault:
@@ -135,8 +139,8 @@ def _check_final_answer(payload: object, context: ProjectContext) -> Answer | No
 def _repeated(contradicted: list[Contradiction]) -> str:
     """Return the sentence for the person about an answer that was sent back and still is not true."""
     by_sentence: dict[str, list[str]] = {}
-    for one in contradicted:
-        by_sentence.setdefault(one.sentence, []).append(one.why)
+    for contradiction in contradicted:
+        by_sentence.setdefault(contradiction.sentence, []).append(contradiction.why)
     quoted = "; ".join(f'"{sentence}" ({"; ".join(reasons)})' for sentence, reasons in by_sentence.items())
     return f"remit: this answer was sent back once and still states what is not true: {quoted}"
 
@@ -225,11 +229,11 @@ def may_state_claims(answer: str, agents: Iterable[str]) -> bool:
 
 
 def _around_colons(text: str) -> Iterator[tuple[str, str]]:
-    at = text.find(":")
-    while at >= 0:
-        if 0 < at < len(text) - 1:
-            yield text[at - 1], text[at + 1]
-        at = text.find(":", at + 1)
+    position = text.find(":")
+    while position >= 0:
+        if 0 < position < len(text) - 1:
+            yield text[position - 1], text[position + 1]
+        position = text.find(":", position + 1)
 
 
 class Contradiction(NamedTuple):
@@ -243,8 +247,10 @@ class Contradiction(NamedTuple):
 def contradictions(answer: str, transcript: str, state: SessionState, context: ProjectContext) -> list[Contradiction]:
     """Return the statements of an answer that the checkout or the record of the session contradicts."""
     receipts = _session_receipts(transcript)
-    found = {one.message: one for one in (*_code(answer, receipts, context), *_work(answer, receipts, state, context))}
-    return [Contradiction(*map(_one_line, one)) for one in found.values()][:_MAX_LISTED]
+    by_message = {
+        entry.message: entry for entry in (*_code(answer, receipts, context), *_work(answer, receipts, state, context))
+    }
+    return [Contradiction(*map(_one_line, entry)) for entry in by_message.values()][:_MAX_LISTED]
 
 
 def _one_line(text: str) -> str:
@@ -270,15 +276,15 @@ def _rollouts_of(transcript: str) -> list[str]:
     """Return the transcripts of the subagents of a session of Codex, which are next to that of the session."""
     folder, name = os.path.split(transcript)
     session = name.removesuffix(".jsonl")[-_ID_LENGTH:]
-    found: list[str] = []
-    for one in sorted(os.listdir(folder), reverse=True)[:_MAX_ROLLOUTS]:
-        path = os.path.join(folder, one)
-        if one.startswith(_ROLLOUT) and one != name and is_readable(path):
+    paths: list[str] = []
+    for file_name in sorted(os.listdir(folder), reverse=True)[:_MAX_ROLLOUTS]:
+        path = os.path.join(folder, file_name)
+        if file_name.startswith(_ROLLOUT) and file_name != name and is_readable(path):
             with open(path, "rb") as file:
                 head = file.read(_HEAD_BYTES)
             if f'"session_id":"{session}"'.encode() in head.replace(b": ", b":"):
-                found.append(path)
-    return found
+                paths.append(path)
+    return paths
 
 
 def _subagent_transcripts(transcript: str) -> list[str]:
@@ -301,7 +307,9 @@ def _code(answer: str, receipts: list[Receipt] | None, context: ProjectContext) 
         if violation["rule"] in _ABSENT_RULES:
             broken.setdefault(violation["line"], []).append(str(violation["message"]))
     lines = answer.split("\n")
-    changed = {os.path.basename(one.path) for one in receipts or () if one.action == "edit" and one.path}
+    changed = {
+        os.path.basename(receipt.path) for receipt in receipts or () if receipt.action == "edit" and receipt.path
+    }
     for verdict in judged.verdicts:
         for reference in verdict.evidence.references:
             line = lines[reference.at - 1] if 0 < reference.at <= len(lines) else ""
@@ -319,8 +327,8 @@ def _code(answer: str, receipts: list[Receipt] | None, context: ProjectContext) 
 
 def _reason_for(cited: str, messages: list[str]) -> str:
     """Return the message about a location; a line of the answer may have several locations, each with its message."""
-    own = next((message for message in messages if message.startswith(f"{cited}: ")), messages[0])
-    return f"{cited}: {own.partition(': ')[2] or own}"
+    message = next((message for message in messages if message.startswith(f"{cited}: ")), messages[0])
+    return f"{cited}: {message.partition(': ')[2] or message}"
 
 
 def _work(
@@ -350,8 +358,8 @@ def _work(
 
 def _sentence_with(line: str, part: str) -> str:
     """Return the sentence of a line that contains a part of it, or the whole line."""
-    at = line.find(part)
+    position = line.find(part)
     for match in _SENTENCE.finditer(line):
-        if match.start() <= at < max(match.end(), match.start() + 1):
+        if match.start() <= position < max(match.end(), match.start() + 1):
             return match.group()
     return line

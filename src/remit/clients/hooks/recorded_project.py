@@ -34,9 +34,9 @@ class SessionProject:
         self.root = root
         self._configured = configured
         data = configured["data"]
-        own = [str(Path(data).absolute() / "gate")] if data else []
+        of_data = [str(Path(data).absolute() / "gate")] if data else []
         #: The folder of the client's sessions, and that of `remit orchestrate` if its data is elsewhere.
-        self.folders = [folder_of(root), *own]
+        self.folders = [folder_of(root), *of_data]
 
     def settings(self) -> GateSettings:
         """Return the effective settings of the gate, with the definitions' tools of the last compilation."""
@@ -62,25 +62,25 @@ class SessionProject:
         """Return all sessions, the latest first."""
         return recorded_sessions(self.folders)
 
-    def kept(self, found: RecordedSession) -> list[KeptResult]:
+    def kept(self, session: RecordedSession) -> list[KeptResult]:
         """Return the reports of a session's subagents, the oldest first."""
-        return list_results(found.folder, found.state.session or found.name)
+        return list_results(session.folder, session.state.session or session.name)
 
-    def results(self, found: RecordedSession) -> list[dict[str, Any]]:
+    def results(self, session: RecordedSession) -> list[dict[str, Any]]:
         """Return the same reports as plain data; empty values are null."""
         fields = ("agent", "agent_id", "at", "attempt", "outcome", "violations", "changed", "tokens")
         return [
-            {name: getattr(one, name) for name in fields}
-            | {name: getattr(one, name) or None for name in ("verdict", "would", "path", "check")}
-            for one in self.kept(found)
+            {name: getattr(result, name) for name in fields}
+            | {name: getattr(result, name) or None for name in ("verdict", "would", "path", "check")}
+            for result in self.kept(session)
         ]
 
     def inputs(self, wanted: str, options: Options, sources: Sources) -> list[Input]:
         """Return the reports of a session as inputs of a merge."""
-        found = self.session(wanted)
-        inputs = merge_inputs_of(self.kept(found), found.state, options, sources)
+        session = self.session(wanted)
+        inputs = merge_inputs_of(self.kept(session), session.state, options, sources)
         if not inputs:
-            raise UsageError(f"session {found.state.session} has no checked report of a subagent yet")
+            raise UsageError(f"session {session.state.session} has no checked report of a subagent yet")
         return inputs
 
     def state_of(self, payload: Mapping[str, Any]) -> SessionState | None:
@@ -98,9 +98,9 @@ def current_project(cwd: object = None) -> SessionProject:
 
 def final_texts(kept: Sequence[KeptResult], state: SessionState) -> list[KeptResult]:
     """Return the last judged report of each subagent, except those whose retry was accepted."""
-    latest = {one.agent_id: one for one in kept if one.verdict or one.outcome == "failed"}
+    latest = {result.agent_id: result for result in kept if result.verdict or result.outcome == "failed"}
     settled = {name for key in _accepted_retries(state) for name in (key, state.delegations[key].agent_id)}
-    return [one for one in latest.values() if one.verdict == "accept" or one.agent_id not in settled]
+    return [result for result in latest.values() if result.verdict == "accept" or result.agent_id not in settled]
 
 
 def merge_inputs_of(kept: Sequence[KeptResult], state: SessionState, options: Options, sources: Sources) -> list[Input]:
@@ -113,23 +113,23 @@ def merge_inputs_of(kept: Sequence[KeptResult], state: SessionState, options: Op
     inputs = [Input([_report(report, options, sources)]) for report in reports]
     failed = _agents_without_report(state, {report.agent_id for report in reports})
     others = _outside_contract(kept, reports)
-    inputs += [Input([msgspec.structs.replace(failed_report(one), verdict=others.pop(one, None))]) for one in failed]
+    inputs += [Input([msgspec.structs.replace(failed_report(name), verdict=others.pop(name, None))]) for name in failed]
     if not inputs:
         return []
-    return [*inputs, *(Input([_observed(agent, verdict)]) for agent, verdict in sorted(others.items()))]
+    return [*inputs, *(Input([_observed(name, verdict)]) for name, verdict in sorted(others.items()))]
 
 
 def _outside_contract(kept: Sequence[KeptResult], reports: Sequence[KeptResult]) -> dict[str, str | None]:
     """Return the agents that were not asked for a report, with the worst verdict on their claims, if checked."""
     checked = {report.agent_id for report in reports}
-    others = (one for one in kept if one.outcome == "observed" or one.is_outside_contract)
-    latest = {one.agent_id: one for one in others if one.agent_id not in checked}
-    found: dict[str, str | None] = {}
-    for one in latest.values():
-        verdict = (one.verdict or None) if one.is_outside_contract else None
-        earlier = found.get(_name(one.agent), verdict)
-        found[_name(one.agent)] = max(verdict or "", earlier or "") or None  # accept < reject < revise
-    return found
+    others = (result for result in kept if result.outcome == "observed" or result.is_outside_contract)
+    latest = {result.agent_id: result for result in others if result.agent_id not in checked}
+    verdicts: dict[str, str | None] = {}
+    for result in latest.values():
+        verdict = (result.verdict or None) if result.is_outside_contract else None
+        earlier = verdicts.get(_name(result.agent), verdict)
+        verdicts[_name(result.agent)] = max(verdict or "", earlier or "") or None  # accept < reject < revise
+    return verdicts
 
 
 def conflicts_in(kept: Sequence[KeptResult], state: SessionState, project: str, profile: str) -> list[str]:
@@ -137,14 +137,17 @@ def conflicts_in(kept: Sequence[KeptResult], state: SessionState, project: str, 
 
     They are merged with the confirmed settings of the project.
     """
-    accepted = [one for one in kept if one.outcome == "accepted" and not one.is_outside_contract]
+    accepted = [result for result in kept if result.outcome == "accepted" and not result.is_outside_contract]
     if len({text.agent for text in final_texts(accepted, state)}) < 2:
         return []
     options = Options(profile=profile).validated()
     settings = msgspec.convert((read_compiled(project) or {}).get("merge", {}), MergeSettings)
     with open_sources(project) as sources:
         merged = merge_inputs(merge_inputs_of(accepted, state, options, sources), settings)
-    return [f"{one.finding} ({one.kind}; {', '.join(one.agents)}): {one.why}" for one in merged.conflicts]
+    return [
+        f"{conflict.finding} ({conflict.kind}; {', '.join(conflict.agents)}): {conflict.why}"
+        for conflict in merged.conflicts
+    ]
 
 
 def _observed(agent: str, verdict: str | None) -> Report:

@@ -127,8 +127,16 @@ class KeptResult(msgspec.Struct, kw_only=True):
 
 def untrue_claims(violations: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the stored violations of claims that do not hold, and not of the form, each once."""
-    untrue = [one for one in violations if one.get("level") == "L1" and str(one.get("rule")) in CLAIM_RULES]
-    return list({tuple(str(one.get(name)) for name in ("rule", "line", "message")): one for one in untrue}.values())
+    untrue = [
+        violation
+        for violation in violations
+        if violation.get("level") == "L1" and str(violation.get("rule")) in CLAIM_RULES
+    ]
+    return list(
+        {
+            tuple(str(violation.get(name)) for name in ("rule", "line", "message")): violation for violation in untrue
+        }.values()
+    )
 
 
 def keep_result(
@@ -177,12 +185,12 @@ def keep_result(
         "has_merge": ".merge.json" in judged,
         "whole": is_whole,
         **about,
-        "violations": [_bounded(one) for one in list(about.get("violations") or ())[:_MAX_VIOLATIONS]],
+        "violations": [_bounded(violation) for violation in list(about.get("violations") or ())[:_MAX_VIOLATIONS]],
         **{name: [path[:MAX_NAME_LENGTH] for path in list(about.get(name) or ())[:_MAX_FILES]] for name in _PATHS},
         "cited": [[path[:MAX_NAME_LENGTH], line] for path, line in list(about.get("cited") or ())[:_MAX_FILES]],
         "partial": _text(about.get("partial"))[:_MAX_PARTIAL],
         "failure": _text(about.get("failure"))[:MAX_NAME_LENGTH],
-        "reviews": [_text(one)[:MAX_NAME_LENGTH] for one in list(about.get("reviews") or ())[:_MAX_REVIEWS]],
+        "reviews": [_text(review)[:MAX_NAME_LENGTH] for review in list(about.get("reviews") or ())[:_MAX_REVIEWS]],
     }
     base = _new_base(session_folder, agent_id)
     _write_files(base, data, judged, entry)
@@ -212,7 +220,7 @@ def _without_secrets(text: str | None, about: Mapping[str, Any]) -> tuple[str | 
         name: redact_all(_text(about[name])[: limit + _MARGIN]) for name, limit in limits.items() if about.get(name)
     }
     if about.get("reviews"):
-        cut = [_text(one)[: MAX_NAME_LENGTH + _MARGIN] for one in list(about["reviews"])[:_MAX_REVIEWS]]
+        cut = [_text(review)[: MAX_NAME_LENGTH + _MARGIN] for review in list(about["reviews"])[:_MAX_REVIEWS]]
         named["reviews"] = redact_all(cut)
     if about.get("violations"):
         violations = list(about["violations"])[:_MAX_VIOLATIONS]
@@ -291,13 +299,13 @@ def _session_folder(folder: str, session: str) -> str:
 
 def _new_base(session_folder: str, agent_id: str) -> str:
     """Reserve a new base name and return its path; names sort by time."""
-    at = time.time_ns()
+    time_ns = time.time_ns()
     while True:
-        base = os.path.join(session_folder, f"{at:020d}.{safe_name(agent_id)}")
+        base = os.path.join(session_folder, f"{time_ns:020d}.{safe_name(agent_id)}")
         try:
             os.close(os.open(base + ".md", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
         except FileExistsError:
-            at += 1
+            time_ns += 1
         else:
             return base
 

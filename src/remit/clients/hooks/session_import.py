@@ -58,8 +58,8 @@ async def import_sessions(database: Database, folders: Iterable[str], project: s
 def _read_sessions(folders: list[str], project: str, since: float) -> tuple[list[LedgerEntry], list[NewItem]]:
     entries: list[LedgerEntry] = []
     items: list[NewItem] = []
-    found = [(folder, name) for folder in folders for name in sessions_with_results(folder, since)]
-    for folder, name in found:
+    sessions = [(folder, name) for folder in folders for name in sessions_with_results(folder, since)]
+    for folder, name in sessions:
         state = read_session(folder, name)
         if state is None:
             continue
@@ -172,11 +172,11 @@ class FolderWatch:
         """Watch folders that are new; without inotify, find out which folders have changed."""
         for folder in self._folders:
             try:
-                found = os.stat(folder)
+                about = os.stat(folder)
             except OSError:
                 self._times.pop(folder, None)
                 continue
-            mark = found.st_ino if self._descriptor >= 0 else _newest(folder)
+            mark = about.st_ino if self._descriptor >= 0 else _newest(folder)
             if self._times.get(folder) == mark:
                 continue
             if self._descriptor >= 0 and self._library is not None:

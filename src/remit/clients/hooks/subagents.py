@@ -238,10 +238,10 @@ def set_teammate(state: SessionState, key: str, name: str) -> None:
 
 def teammate_launch(state: SessionState, agent_id: str, name: str = "") -> Delegation | None:
     """Return the delegation that a teammate runs, by its id or else by its name; None for another agent."""
-    found = [delegation for delegation in state.delegations.values() if delegation.teammate]
-    for one in reversed(found):
-        if one.agent_id == agent_id if agent_id else one.teammate == name:
-            return one
+    teammates = [delegation for delegation in state.delegations.values() if delegation.teammate]
+    for delegation in reversed(teammates):
+        if delegation.agent_id == agent_id if agent_id else delegation.teammate == name:
+            return delegation
     return None
 
 

@@ -54,11 +54,11 @@ def _check(
     payload: object, context: ProjectContext, agent: str, run_id: str, profile: str | None = None
 ) -> Answer | None:
     run = SubagentRun(payload, agent, run_id)
-    own = SubagentRun(payload, agent, text(payload, "agent_id")).transcript
+    own_transcript = SubagentRun(payload, agent, text(payload, "agent_id")).transcript
     agent = run.agent
     if not agent or not context.is_checked(agent):
         return None
-    transcript = own if os.path.isfile(own) else text(payload, "transcript_path")
+    transcript = own_transcript if os.path.isfile(own_transcript) else text(payload, "transcript_path")
     report = last_message(transcript)
     earlier = results.latest_result(context.folder, run.session, run_id)
     if not report or (earlier is not None and earlier.is_final and results.read_text(earlier).strip() == report):
@@ -100,8 +100,8 @@ def last_message(transcript: str) -> str:
     """Return the text of the last message of an agent in a transcript, or ""."""
     lines = (read_regular(transcript, _MAX_TAIL, follows_links=True, is_from_end=True) or b"").split(b"\n")
     for line in reversed(lines):
-        if b'"assistant"' in line and (found := _text_of(line)):
-            return found
+        if b'"assistant"' in line and (answer := _text_of(line)):
+            return answer
     return ""
 
 
@@ -118,4 +118,4 @@ def _text_of(line: bytes) -> str:
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, list) else []
-    return "\n".join(text(one, "text") for one in blocks if text(one, "type") == "text").strip()
+    return "\n".join(text(block, "text") for block in blocks if text(block, "type") == "text").strip()

@@ -92,21 +92,21 @@ def _tool_events(payload: Payload, common: Payload) -> list[Payload]:
     if tool in ("patch", "apply_patch"):
         return _patched(event, text(arguments, "patchText"))
     name = _TOOLS.get(tool) or ("ToolSearch" if tool in _HARMLESS else tool)
-    given = {_FIELDS.get(key, key): value for key, value in arguments.items()}
-    if name == "MultiEdit" and isinstance(given.get("edits"), list):
-        edits = [one for one in given["edits"] if isinstance(one, dict)]
-        given["edits"] = [{_FIELDS.get(key, key): value for key, value in edit.items()} for edit in edits]
+    tool_input = {_FIELDS.get(key, key): value for key, value in arguments.items()}
+    if name == "MultiEdit" and isinstance(tool_input.get("edits"), list):
+        edits = [edit for edit in tool_input["edits"] if isinstance(edit, dict)]
+        tool_input["edits"] = [{_FIELDS.get(key, key): value for key, value in edit.items()} for edit in edits]
     if name == "Bash" and text(arguments, "workdir"):
         event["cwd"] = os.path.join(text(payload, "cwd"), text(arguments, "workdir"))
     shown = text(table(payload, "metadata"), "text") or text(payload, "output")
     response = {"file": {"content": shown}} if name == "Read" else {"stdout": text(payload, "output")}
-    return [{**event, "tool_name": name, "tool_input": given, "tool_response": response}]
+    return [{**event, "tool_name": name, "tool_input": tool_input, "tool_response": response}]
 
 
 def _patched(event: Payload, patch: str) -> list[Payload]:
     return [
-        {**event, "tool_name": tool, "tool_input": edit, "tool_use_id": f"{event['tool_use_id']}#{at}"}
-        for at, (tool, edit) in enumerate(edits_in(patch))
+        {**event, "tool_name": tool, "tool_input": edit, "tool_use_id": f"{event['tool_use_id']}#{number}"}
+        for number, (tool, edit) in enumerate(edits_in(patch))
     ] or [{**event, "tool_name": "apply_patch", "tool_input": {}}]
 
 

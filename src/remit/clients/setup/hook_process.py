@@ -70,14 +70,14 @@ def run_hook(command: Sequence[str], text: str, project: Path, seconds: float = 
     """Start a hook in a scratch project as the client does, and return its output."""
     variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
     # The user's folder for states must not keep anything of a scratch project.
-    own = {"CLAUDE_PROJECT_DIR": str(project), "XDG_STATE_HOME": str(project.parent / "state")}
+    settings = {"CLAUDE_PROJECT_DIR": str(project), "XDG_STATE_HOME": str(project.parent / "state")}
     try:
         done = subprocess.run(
             command,
             input=text.encode(),
             capture_output=True,
             cwd=project,
-            env=variables | own,
+            env=variables | settings,
             timeout=seconds,
             check=False,
         )

@@ -221,8 +221,8 @@ def _foreign_agents(target: InstallTarget, earlier: InstallRecord) -> frozenset[
     """Return the slugs of agents that the user has defined, in this project or for all projects."""
     client = target.client
     folder = target.folder / client.agents
-    own = {_agent_slug(target, path) for path in earlier.files if target.path(path).parent == folder}
-    here = client.agent_names(folder) - own - find_own_agents(client, folder)
+    installed_agents = {_agent_slug(target, path) for path in earlier.files if target.path(path).parent == folder}
+    here = client.agent_names(folder) - installed_agents - find_own_agents(client, folder)
     if target.is_user:
         return here
     user = client.find_target(None, is_user=True)
@@ -257,7 +257,12 @@ def _needed_folders(
     wanted: Collection[Path],
 ) -> list[str]:
     """Return the folders that installs created, without those of an earlier mode."""
-    paths = [*wanted, target.settings, record_file(target), *(one.path for one in changes if one.after is not None)]
+    paths = [
+        *wanted,
+        target.settings,
+        record_file(target),
+        *(change.path for change in changes if change.after is not None),
+    ]
     paths += [target.path(earlier.mcp.path)] if earlier.mcp is not None else []
     needed = set(folders_of(target, paths))
     created = dict.fromkeys([*earlier.folders, *_own_folders(target, earlier, files, changes)])
@@ -443,7 +448,9 @@ def mode_change(
         gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
         added = AddedHooks(target.record_path(file), gap + table, before is None)
         after = text + added.text
-    elif present := [one for one in earlier if one.path == target.record_path(file) and text.count(one.text) == 1]:
+    elif present := [
+        hooks for hooks in earlier if hooks.path == target.record_path(file) and text.count(hooks.text) == 1
+    ]:
         gap = present[0].text[: len(present[0].text) - len(present[0].text.lstrip("\n"))]
         line = f'mode = "{mode}"\n'
         added = AddedHooks(present[0].path, gap + table if header in present[0].text else line, present[0].is_new)
@@ -491,6 +498,6 @@ def default_mode(target: InstallTarget) -> str | None:
 
     It stays if an earlier install or the configuration has set it.
     """
-    own = read_record(target) is not None or any((target.root / ".remit").glob("*/installed.json"))
+    is_installed = read_record(target) is not None or any((target.root / ".remit").glob("*/installed.json"))
     is_stated = user_mode() if target.is_user else load(target.root).values["gate.mode"].source != "default"
-    return None if own or is_stated else NEW
+    return None if is_installed or is_stated else NEW

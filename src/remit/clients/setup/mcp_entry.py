@@ -133,13 +133,13 @@ def _read(file: McpFile) -> str | None:
 
 def _servers(text: str, file: McpFile) -> Mapping[str, Any]:
     if _is_toml(file):
-        found = tomllib.loads(text).get(file.container, {})
+        servers = tomllib.loads(text).get(file.container, {})
     else:
         container = named(text, root_of(text), file.container)
-        found = container.value if container is not None else {}
-    if not isinstance(found, dict):
+        servers = container.value if container is not None else {}
+    if not isinstance(servers, dict):
         raise UsageError(f"{file.path}: {file.container!r} must be an object; fix the file first, it was not changed")
-    return found
+    return servers
 
 
 def _with_server(text: str, file: McpFile) -> tuple[str, str, bool]:
@@ -194,7 +194,7 @@ def _without_server(text: str, file: McpFile, space: str = "", *, is_made: bool)
     if _is_toml(file):
         table = _toml_table(file)
         return next(
-            (text.replace(one, "") for one in (space, f"\n{table}", table) if one and text.count(one) == 1), text
+            (text.replace(part, "") for part in (space, f"\n{table}", table) if part and text.count(part) == 1), text
         )
     container = named(text, root_of(text), file.container)
     server = named(text, container.at, NAME) if container is not None else None

@@ -73,14 +73,14 @@ class OwnFileSetup(ClientSetup):
         """Check the installs in this project and for all projects; without one, yield nothing."""
         for is_user in (False, True):
             target = self.find_target(None if is_user else project, is_user=is_user)
-            found = read_bytes(target.settings, MAX_BYTES)
-            if found is not None:
-                yield from self._facts(target, found)
+            content = read_bytes(target.settings, MAX_BYTES)
+            if content is not None:
+                yield from self._facts(target, content)
 
-    def _facts(self, target: InstallTarget, found: bytes) -> Iterator[HealthFact]:
+    def _facts(self, target: InstallTarget, content: bytes) -> Iterator[HealthFact]:
         name = self.name
         problem = state_problem(target)
-        if found != self.hooks_text().encode():
+        if content != self.hooks_text().encode():
             what = f"{target.settings} was changed, or belongs to another installation"
             user = " --user" if target.is_user else ""
             yield HealthFact(name, "bad", f"{what}; run `remit install {name}{user}` to use this one")
@@ -95,11 +95,11 @@ class OwnFileSetup(ClientSetup):
     def _is_running(self, program: str, target: InstallTarget, folder: Path) -> bool:
         """Start a session in the project. Hooks of the user run in any folder, so that a scratch folder is enough."""
         project = folder / "project" if target.is_user else target.root
-        own = folder / "client"
-        for one in (project, own):
-            one.mkdir(exist_ok=True)
+        client_folder = folder / "client"
+        for path in (project, client_folder):
+            path.mkdir(exist_ok=True)
         with scripted_model(project, self.probe) as model:
-            arguments, variables = self.session(target, model.url, own)
+            arguments, variables = self.session(target, model.url, client_folder)
             # In other modes nothing is denied, which would show that the hooks run.
             return is_running_hooks(model, [program, *arguments], project, {**variables, "REMIT_GATE_MODE": "standard"})
 

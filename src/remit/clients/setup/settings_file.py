@@ -144,7 +144,7 @@ def _with_hook(text: str, event: str, hook: Hook, style: JsonStyle, is_ours: IsO
     existing = named(text, hooks.at, event)
     if existing is None:
         return insert(text, hooks.at, style.event(event, hook), style, 2)
-    ours = next((one for one in _hooks_in(text, existing) if is_ours(one.value)), None)
+    ours = next((hook_part for hook_part in _hooks_in(text, existing) if is_ours(hook_part.value)), None)
     if ours is None:
         return insert(text, existing.at, style.group(hook), style, 3)
     if ours.value == hook:
@@ -170,8 +170,8 @@ def without_hooks(text: str, is_ours: IsOurs, created: Collection[str] | None = 
 
     Containers that are then empty are removed if the install created them (`created`); None removes all of them.
     """
-    while own := own_hooks(text, is_ours):
-        event_name = next(iter(own))
+    while hooks_by_event := own_hooks(text, is_ours):
+        event_name = next(iter(hooks_by_event))
         hooks = named(text, root_of(text), "hooks")
         event = named(text, hooks.at, event_name) if hooks is not None else None
         ours = [hook for hook in _hooks_in(text, event) if is_ours(hook.value)] if event is not None else []
@@ -219,29 +219,29 @@ def style_of(text: str) -> JsonStyle:
 def parts(text: str, start: int) -> list[JsonPart]:
     """Return the parts of the object or list that begins at `start` in a valid text."""
     closing = "}" if text[start] == "{" else "]"
-    found: list[JsonPart] = []
-    at = _skip(text, start + 1)
-    while text[at] != closing:
-        begin, key = at, ""
+    found_parts: list[JsonPart] = []
+    position = _skip(text, start + 1)
+    while text[position] != closing:
+        begin, key = position, ""
         if closing == "}":
-            key, at = _DECODER.raw_decode(text, at)
-            at = _skip(text, _skip(text, at) + 1)  # over the colon
-        value, end = _DECODER.raw_decode(text, at)
-        found.append(JsonPart(key, value, begin, at, end))
-        at = _skip(text, end)
-        if text[at] == ",":
-            at = _skip(text, at + 1)
-    return found
+            key, position = _DECODER.raw_decode(text, position)
+            position = _skip(text, _skip(text, position) + 1)  # over the colon
+        value, end = _DECODER.raw_decode(text, position)
+        found_parts.append(JsonPart(key, value, begin, position, end))
+        position = _skip(text, end)
+        if text[position] == ",":
+            position = _skip(text, position + 1)
+    return found_parts
 
 
 def _hooks_in(text: str, event: JsonPart) -> list[JsonPart]:
     """Return the hooks of an event in all its groups; groups of another form are skipped."""
-    found: list[JsonPart] = []
+    hooks: list[JsonPart] = []
     for group in parts(text, event.at) if isinstance(event.value, list) else ():
         inner = named(text, group.at, "hooks") if isinstance(group.value, dict) else None
         if inner is not None and isinstance(inner.value, list):
-            found += parts(text, inner.at)
-    return found
+            hooks += parts(text, inner.at)
+    return hooks
 
 
 def named(text: str, start: int, key: str) -> JsonPart | None:
@@ -254,28 +254,28 @@ def root_of(text: str) -> int:
     return _skip(text, len(_BOM) if text.startswith(_BOM) else 0)
 
 
-def _skip(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
-    return match.end() if match else at
+def _skip(text: str, position: int) -> int:
+    match = _SPACE.match(text, position)
+    return match.end() if match else position
 
 
 def insert(text: str, start: int, piece: str, style: JsonStyle, depth: int) -> str:
     """Add a part at the end of a container."""
-    own = parts(text, start)
-    if own:
-        return f"{text[: own[-1].end]},{style.line(depth)}{piece}{text[own[-1].end :]}"
+    members = parts(text, start)
+    if members:
+        return f"{text[: members[-1].end]},{style.line(depth)}{piece}{text[members[-1].end :]}"
     closing = _skip(text, start + 1)
     return f"{text[: start + 1]}{style.line(depth)}{piece}{style.line(depth - 1)}{text[closing:]}"
 
 
 def remove(text: str, start: int, part: JsonPart) -> str:
     """Remove one part of a container; the reverse of `_insert`."""
-    own = parts(text, start)
-    index = next(number for number, one in enumerate(own) if one.start == part.start)
+    members = parts(text, start)
+    index = next(number for number, member in enumerate(members) if member.start == part.start)
     if index > 0:
-        return text[: own[index - 1].end] + text[part.end :]
-    if len(own) > 1:
-        return text[: part.start] + text[own[1].start :]
+        return text[: members[index - 1].end] + text[part.end :]
+    if len(members) > 1:
+        return text[: part.start] + text[members[1].start :]
     return text[: start + 1] + text[_skip(text, part.end) :]
 
 

@@ -115,14 +115,14 @@ class ClientSetup(ABC):
         Agents that the client has itself are left out: a file would replace the client's own definition.
         """
         team = (definition for definition in built_in_team().definitions if definition.name not in self.own_agents)
-        return {f"{one.name}{self.ending}": self.definition_text(one) for one in team}
+        return {f"{definition.name}{self.ending}": self.definition_text(definition) for definition in team}
 
     def agent_names(self, folder: Path) -> frozenset[str]:
         """Return the slugs of the agents that a folder of the client defines."""
         if not folder.is_dir():
             return frozenset()
-        found = load_plugin(PluginRoot(str(folder)), AllowList(OFFERED), Manifest("agents", None, (".",)))
-        return frozenset(slug(definition.name) for definition in found.definitions)
+        plugin = load_plugin(PluginRoot(str(folder)), AllowList(OFFERED), Manifest("agents", None, (".",)))
+        return frozenset(slug(definition.name) for definition in plugin.definitions)
 
     def deny_rules(self, target: InstallTarget) -> list[str]:
         """Return the client's own rules against edits of guarded files."""
@@ -207,22 +207,24 @@ class InstallTarget(NamedTuple):
         normal = Path(os.path.normpath(path))
         if self.root in normal.parents and normal in self.folder.parents:
             return True  # `.config`, which contains the client's folder of the user
-        return any(normal == own or own in normal.parents for own in (self.folder, self.root / ".remit"))
+        return any(normal == folder or folder in normal.parents for folder in (self.folder, self.root / ".remit"))
 
     def refuse_links(self, path: Path) -> None:
         """Raise UsageError if a link would redirect a written file."""
         top = self.folder.parent if path.is_relative_to(self.folder) else self.root
-        for one in (path, *path.parents):
-            if one == top:
+        for above in (path, *path.parents):
+            if above == top:
                 return
-            if one.is_symlink():
-                raise UsageError(f"{one} is a symbolic link, so a file would be written elsewhere; nothing was changed")
+            if above.is_symlink():
+                raise UsageError(
+                    f"{above} is a symbolic link, so a file would be written elsewhere; nothing was changed"
+                )
 
 
 def user_folder(variable: str, *parts: str) -> Path:
     """Return the folder that a variable names, or else the default in the home folder."""
-    own = os.environ.get(variable)
-    return Path(own).absolute() if own else Path.home().joinpath(*parts)
+    named_folder = os.environ.get(variable)
+    return Path(named_folder).absolute() if named_folder else Path.home().joinpath(*parts)
 
 
 def project_root(project: Path | None) -> Path:
@@ -238,7 +240,7 @@ def state_problem(target: InstallTarget) -> str:
     folder = target.gate
     if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir()):
         return f"{folder} must be a folder, but is a link or a file"
-    existing = next(one for one in (folder, *folder.parents) if one.exists())
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
     try:
         if existing == folder and folder.stat().st_uid != os.geteuid():
             return f"{folder} belongs to another user"

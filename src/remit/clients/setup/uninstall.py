@@ -85,9 +85,9 @@ def _is_needed(path: Path, target: InstallTarget, installed: InstallRecord) -> b
 
 def _stored_by_others(target: InstallTarget, installed: InstallRecord) -> list[Path]:
     """Return what is in `.remit` that other commands stored, such as the last report of `remit merge`."""
-    own = {target.path(name) for name in installed.files} | {target.gate, target.own, *_own_progress(target)}
+    own_paths = {target.path(name) for name in installed.files} | {target.gate, target.own, *_own_progress(target)}
     folder = target.root / ".remit"
-    return sorted(entry for entry in folder.iterdir() if entry not in own) if folder.is_dir() else []
+    return sorted(entry for entry in folder.iterdir() if entry not in own_paths) if folder.is_dir() else []
 
 
 def _is_shared(target: InstallTarget) -> bool:
@@ -102,7 +102,9 @@ def _own_progress(target: InstallTarget) -> list[Path]:
         work = read_progress(file).get("work")
     except UsageError:
         return []
-    keys = [str(one.get("key")) if isinstance(one, dict) else "" for one in work] if isinstance(work, list) else [""]
+    keys = (
+        [str(entry.get("key")) if isinstance(entry, dict) else "" for entry in work] if isinstance(work, list) else [""]
+    )
     return [file, file.with_suffix(".lock")] if all(key.startswith("session ") for key in keys) else []
 
 
@@ -143,7 +145,7 @@ def _notes(target: InstallTarget, installed: InstallRecord) -> list[str]:
     count = len(list_sessions(str(target.gate)))
     sessions = "1 session" if count == 1 else f"{count} sessions"
     notes = [f"the recorded state of {sessions} is removed, too: {target.display_path(target.gate)}"] if count else []
-    others = [one for one in _stored_by_others(target, installed) if one != ignore_file(target)]
+    others = [path for path in _stored_by_others(target, installed) if path != ignore_file(target)]
     if target.gate.is_dir() and others:
         notes.append(f"other commands of remit made {', '.join(map(target.display_path, others))}: this stays")
     return notes
@@ -212,9 +214,11 @@ def ignore_file(target: InstallTarget) -> Path:
 def find_own_files(target: InstallTarget) -> InstallRecord:
     """Return a record of the files of an install whose record is lost: those with exactly the installed content."""
     settings = read_settings(target.settings) if target.client.hook_entries() else None
-    own = own_hooks(settings, target.client.is_ours) if settings is not None else {}
+    hooks_of_remit = own_hooks(settings, target.client.is_ours) if settings is not None else {}
     entries = target.client.hook_entries()
-    wanted = wanted_files(target, {event: own[event] for event in entries if event in own} or entries)
+    wanted = wanted_files(
+        target, {event: hooks_of_remit[event] for event in entries if event in hooks_of_remit} or entries
+    )
     files = {
         path: digest_of(text.encode())
         for path, text in wanted.items()

@@ -42,9 +42,9 @@ def audit(
     clients: Iterable[str] = CLIENTS,
 ) -> AuditReport:
     """Compare the statements of each session with its record, and list those that have one of these outcomes."""
-    found, clients = list(files), frozenset(clients)
-    readable = [entry for entry in found if isinstance(entry, TranscriptFile)]
-    skipped = [AuditSkipped(str(entry.path), entry.why) for entry in found if isinstance(entry, UnreadableFile)]
+    entries, clients = list(files), frozenset(clients)
+    readable = [entry for entry in entries if isinstance(entry, TranscriptFile)]
+    skipped = [AuditSkipped(str(entry.path), entry.why) for entry in entries if isinstance(entry, UnreadableFile)]
     sessions: dict[str, AuditSession] = {}
     statements: list[AuditStatement] = []
     earlier: set[tuple[str, ...]] = set()
@@ -85,9 +85,9 @@ def _count(session: AuditSession, stated: list[AuditStatement]) -> None:
     session.verified += sum(statement.outcome == "verified" for statement in stated)
 
 
-def _reversed(at: str) -> tuple[int, ...]:
+def _reversed(time: str) -> tuple[int, ...]:
     """Return a key by which later times come first."""
-    return tuple(-ord(character) for character in at)
+    return tuple(-ord(character) for character in time)
 
 
 class FileAudit(NamedTuple):
@@ -184,7 +184,9 @@ def _is_provable(checked: CheckedStatement, entry: Said, receipts: Sequence[Rece
     if checked.call > begins:
         return True
     later = receipts[begins : entry.calls]
-    return not any(one.action == "edit" or (one.action == "run" and not only_reads(one.command)) for one in later)
+    return not any(
+        receipt.action == "edit" or (receipt.action == "run" and not only_reads(receipt.command)) for receipt in later
+    )
 
 
 def _other(checked: CheckedStatement) -> str:

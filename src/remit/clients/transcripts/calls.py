@@ -152,7 +152,7 @@ def shown_ranges(output: str) -> tuple[tuple[int, int], ...]:
             end = start - 1
             if end < 0:
                 break
-    numbers = [int(found.group(1)) for line in output.split("\n") if (found := _NUMBERED.match(line))]
+    numbers = [int(match.group(1)) for line in output.split("\n") if (match := _NUMBERED.match(line))]
     if not numbers:
         return ((0, 0),)
     last = numbers[0]
@@ -189,12 +189,12 @@ def _numbered_hits(output: str, target: str | None) -> dict[str, tuple[int, ...]
     """Parse `path:line:text` and context lines `path-line-text`; `line:text` belongs to the only file searched."""
     lines = [line for line in output.split("\n") if line not in ("", "--") and not line.startswith(_NOTICES)]
     if target and all(_OWN_HIT.match(line) for line in lines):
-        return {target: tuple(int(line[: found.end() - 1]) for line in lines if (found := _OWN_HIT.match(line)))}
+        return {target: tuple(int(line[: match.end() - 1]) for line in lines if (match := _OWN_HIT.match(line)))}
     hits: dict[str, list[int]] = {}
     around: list[str] = []
     for line in lines:
-        if found := _HIT.match(line):
-            hits.setdefault(found.group(1), []).append(int(found.group(2)))
+        if match := _HIT.match(line):
+            hits.setdefault(match.group(1), []).append(int(match.group(2)))
         else:
             around.append(line)
     for line in around:
@@ -211,7 +211,7 @@ def shell_hits(command: str, output: str) -> dict[str, tuple[int, ...]]:
     for simple in simple_commands(command):
         if simple.program in _SEARCHERS or (simple.program == "git" and "grep" in simple.words):
             files = [name for name, _ in shell_reads(command)]
-            found = _numbered_hits(output, files[0] if len(files) == 1 else None)
-            inside = {name: lines for hit, lines in found.items() if (name := join_folder(simple.folder, hit))}
-            return found if found.keys() <= set(files) else inside
+            hits = _numbered_hits(output, files[0] if len(files) == 1 else None)
+            inside = {name: lines for hit, lines in hits.items() if (name := join_folder(simple.folder, hit))}
+            return hits if hits.keys() <= set(files) else inside
     return {}

@@ -46,11 +46,11 @@ def find_transcripts(
 
     Links to other folders are not followed.
     """
-    given = list(paths)
-    if not given:
-        given = [folder for client in clients for folder in default_folders(client) if folder.is_dir()]
+    starts = list(paths)
+    if not starts:
+        starts = [folder for client in clients for folder in default_folders(client) if folder.is_dir()]
     seen: set[Path] = set()
-    for start in given:
+    for start in starts:
         for path in _files_below(start):
             if isinstance(path, UnreadableFile):
                 yield path
@@ -75,8 +75,8 @@ def default_folders(client: str) -> list[Path]:
     environment = os.environ
     match client:
         case "claude-code":
-            given = environment.get("CLAUDE_CONFIG_DIR")
-            roots = [Path(given)] if given else [home / ".claude", home / ".config/claude"]
+            named_folder = environment.get("CLAUDE_CONFIG_DIR")
+            roots = [Path(named_folder)] if named_folder else [home / ".claude", home / ".config/claude"]
             return [root / "projects" for root in roots]
         case "codex":
             root = Path(environment.get("CODEX_HOME") or home / ".codex")
@@ -91,7 +91,7 @@ def subagent_files(paths: Iterable[Path]) -> dict[Path, list[Path]]:
     """Return the files of subagents among the files, by the file of the session that asked them."""
     known = dict.fromkeys(paths)
     by_thread = {path.stem[-_UUID:]: path for path in known if path.name.startswith(_ROLLOUT)}
-    found: dict[Path, list[Path]] = {}
+    by_session: dict[Path, list[Path]] = {}
     for path in known:
         main: Path | None = None
         if path.name.startswith("agent-"):
@@ -103,8 +103,8 @@ def subagent_files(paths: Iterable[Path]) -> dict[Path, list[Path]]:
             payload = _first_of(path).payload
             main = by_thread.get(payload.parent_thread_id) if payload is not None else None
         if main is not None and main in known and main != path:
-            found.setdefault(main, []).append(path)
-    return found
+            by_session.setdefault(main, []).append(path)
+    return by_session
 
 
 class _Meta(msgspec.Struct):

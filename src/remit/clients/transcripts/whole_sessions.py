@@ -362,9 +362,9 @@ class _SpokenSession:
             statements = tuple(read_statements(text.words[:_MAX_TEXT]))
             if statements:
                 self._statements += len(statements)
-                at, place = line.timestamp or "", number if self._has_lines else 0
+                time, place = line.timestamp or "", number if self._has_lines else 0
                 failures = stated_failures(text.words[:_MAX_TEXT])
-                said = Said(text._replace(words=""), statements, 0, len(self._shown), at, place, failures)
+                said = Said(text._replace(words=""), statements, 0, len(self._shown), time, place, failures)
                 self._said.append((number, said))
 
     def with_calls(self, name: str, path: str, lines: Callable[[], _NumberedLines]) -> Session:
