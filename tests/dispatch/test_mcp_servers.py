@@ -28,6 +28,8 @@ SERVER = """
 import json, sys, time
 how = sys.argv[1]
 names = ["a b;c", "esc\\x1b[31m", "x" * 60, "x" * 50, "ok"] if how == "names" else ["long", "ok"]
+def description(name):
+    return "x" * 60_000 if how == "large" else name
 if how == "escapes":
     sys.stderr.write("\\x1b]0;TITLE\\x07\\x1b[2Jred words AKIA" + "ABCDEFGH" * 2 + "\\nlast words")
     sys.stderr.flush()
@@ -42,8 +44,12 @@ def answer(method, given):
     if method == "tools/list":
         while how == "hangs":
             time.sleep(1)
-        return {"tools": [{"name": name, "inputSchema": {"type": "object", "properties": {}}} for name in names]}
+        schema = {"type": "object", "properties": {}}
+        return {"tools": [{"name": name, "description": description(name), "inputSchema": schema} for name in names]}
     if method == "tools/call":
+        for number in range(100 if how == "logs" else 0):
+            note = {"level": "error", "data": "\\x1b[2J" + str(number), "logger": "\\x1b]0;TITLE\\x07"}
+            print(json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": note}), flush=True)
         lines = [f"line {number} of many, and so on" for number in range(4_000)]
         text = "\\n".join([*lines, "AKIA" + "ABCDEFGH" * 2, "the end"]) if given["name"] == "long" else "fine"
         return {"content": [{"type": "text", "text": text}]}
@@ -120,6 +126,27 @@ async def test_a_tool_with_an_invalid_name_is_omitted_with_a_warning(
     told = [record.message for record in caplog.records if "is skipped" in record.message]
     assert len(told) == 3, "each is reported once"
     assert all(line.isprintable() for line in told)
+
+
+async def test_what_a_server_sends_to_be_logged_is_not_printed(
+    configure: Callable[[str], None], play: Play, capfd: pytest.CaptureFixture[str]
+) -> None:
+    configure("logs")
+    async with play(tools(("mcp__docs__ok", {})), {"text": "done"}) as fleet:
+        done = await ran(fleet)
+        assert await fleet.outputs(done.id) == ["fine"]
+    assert "Received" not in "".join(capfd.readouterr())
+
+
+async def test_tools_with_large_definitions_are_omitted_with_a_warning(
+    configure: Callable[[str], None], play: Play, caplog: pytest.LogCaptureFixture
+) -> None:
+    configure("large")
+    async with play(tools(("mcp__docs__long", {})), {"text": "done"}) as fleet:
+        await ran(fleet)
+        assert [tool["name"] for tool in fleet.requests[0].body["tools"]] == ["mcp__docs__long"]
+    [told] = [record.message for record in caplog.records if "is skipped" in record.message]
+    assert "the tool 'ok' of the MCP server docs is skipped: the definitions of a server's tools" in told
 
 
 async def test_a_server_that_does_not_list_its_tools_ends_the_job_with_its_name(

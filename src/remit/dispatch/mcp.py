@@ -36,6 +36,8 @@ from remit.secrets.scan import redact
 from remit.store.storable import to_storable
 
 log = logging.getLogger("remit.worker")
+# The library prints what a server sends to the terminal.
+logging.getLogger("fastmcp").handlers = [logging.NullHandler()]
 #: Characters of an answer that are sent to the model.
 MAX_OUTPUT = 30_000
 _TIMEOUT_SECONDS = 120.0
@@ -43,6 +45,8 @@ _TIMEOUT_SECONDS = 120.0
 _PASSED_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TERM")
 #: The tool names that all providers accept.
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+#: Characters of the definitions of a server's tools, which are sent to the model in each turn.
+_MAX_DEFINITIONS = 100_000
 #: Lines of a server's standard error that are logged, and characters of each.
 MAX_LINES = 20
 MAX_LINE = 300
@@ -76,11 +80,15 @@ def _client(name: str, servers: Mapping[str, str], root: Path) -> Client[Any]:
     if address is None:
         raise UsageError(f"this worker has no MCP server {name!r} under `mcp_servers` in its configuration")
     if address.startswith(("http://", "https://")):
-        return Client(StreamableHttpTransport(address), timeout=_TIMEOUT_SECONDS)
+        return Client(StreamableHttpTransport(address), timeout=_TIMEOUT_SECONDS, log_handler=_ignore)
     environment = {variable: os.environ[variable] for variable in _PASSED_VARIABLES if variable in os.environ}
     program, arguments = _program(name, address, environment)
     transport = StdioTransport(program, arguments, env=environment, cwd=str(root), keep_alive=False)
-    return Client(transport, timeout=_TIMEOUT_SECONDS)
+    return Client(transport, timeout=_TIMEOUT_SECONDS, log_handler=_ignore)
+
+
+async def _ignore(message: object) -> None:
+    """Ignore a message that a server sends to be logged: there may be any number, with terminal escapes."""
 
 
 def _program(name: str, line: str, environment: Mapping[str, str]) -> tuple[str, list[str]]:
@@ -151,25 +159,29 @@ class ServerTools(AbstractToolset[None]):
         except Exception as error:
             raise self._unusable(error) from error
         tools: dict[str, ToolsetTool[None]] = {}
+        size = 0
         for name, tool in listed.items():
             long_name = f"mcp__{self._server}__{name}"
             if not _TOOL_NAME.fullmatch(long_name):
-                self._warn_skipped(name)
+                why = "with the server's name, a tool name can have at most 64 letters, digits, _ and -"
+                self._warn_skipped(name, why)
             elif self._allowed.granted(KnownTool(long_name)):
                 definition = replace(tool.tool_def, name=long_name, sequential=True)
+                own = len(definition.description or "") + len(to_json(definition.parameters_json_schema))
+                if size + own > _MAX_DEFINITIONS:
+                    why = f"the definitions of a server's tools can have at most {_MAX_DEFINITIONS:,} characters"
+                    self._warn_skipped(name, why)
+                    continue
+                size += own
                 tools[long_name] = replace(tool, toolset=self, tool_def=definition)
         return tools
 
-    def _warn_skipped(self, name: str) -> None:
-        """Log once that a tool is skipped."""
-        if name not in self._skipped:
+    def _warn_skipped(self, name: str, why: str) -> None:
+        """Log once that a tool is skipped; for a server with many such tools, name the first ones only."""
+        if name not in self._skipped and len(self._skipped) < MAX_LINES:
             self._skipped.add(name)
-            log.warning(
-                "the tool %s of the MCP server %s is skipped: with the server's name, a tool name can have at most 64 "
-                "letters, digits, _ and -",
-                sanitize_line(repr(name[:100])),
-                self._server,
-            )
+            shown = sanitize_line(repr(name[:100]))
+            log.warning("the tool %s of the MCP server %s is skipped: %s", shown, self._server, why)
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[None], tool: ToolsetTool[None]
