@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from support.fleet import Store
 from support.postgres import Postgres
+from support.waiting import until
 
 from remit.ledger.dismissing import stored_dismissals
 from remit.ledger.items import ItemOrigin
@@ -54,6 +57,38 @@ def test_a_rejection_is_a_dismissal_until_it_is_undone(store: Store, tmp_path: P
             assert last.dismissal == "removed"
 
     asyncio.run(work())
+
+
+def test_an_undone_rejection_stays_undone_if_another_process_was_just_writing_it(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.py").write_text("query = 1\n", encoding="utf-8")
+    add_dismissal = review_queue.add_dismissal
+    others: list[Thread] = []
+
+    async def undo(decision: str) -> None:
+        async with open_database(store.address, Path("/")) as database:
+            await review_queue.undo(database, decision, "Ada")
+            await apply_dismissals(database)
+
+    def add_late(*arguments: Any) -> None:
+        """Write only when the other process has undone the decision, or waits until this one has ended."""
+        (decision,) = store.rows("SELECT id::text FROM remit.decisions")
+        others.append(Thread(target=asyncio.run, args=(undo(decision["id"]),)))
+        others[0].start()
+        waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        until(lambda: not others[0].is_alive() or store.rows(waiting))
+        add_dismissal(*arguments)
+
+    async def work() -> None:
+        async with open_database(store.address, Path("/")) as database:
+            await review_queue.decide(database, uuid4(), await add_item(database, tmp_path), "reject", "Ada")
+            monkeypatch.setattr(review_queue, "add_dismissal", add_late)
+            await apply_dismissals(database)
+
+    asyncio.run(work())
+    others[0].join()
+    assert stored_dismissals(tmp_path) == []
 
 
 def test_a_decision_whose_process_died_is_completed_by_the_next(store: Store, tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from remit.merging.dismissals import FILE, Dismissal, new_dismissal, read_dismis
 from remit.merging.model import MergedFinding
 from remit.workspace.atomic_write import lock_descriptor, replace_file
 
-_WAIT_SECONDS = 10.0
+#: Shorter than the time after which the database ends a transaction that does nothing.
+_WAIT_SECONDS = 3.0
 
 
 def stored_dismissals(root: Path | None) -> list[Dismissal]:

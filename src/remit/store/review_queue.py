@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 from uuid import UUID
@@ -352,16 +353,22 @@ async def apply_dismissals(database: Database, find_root: FindRoot = local_root,
         if root is None:
             continue
         try:
-            await asyncio.to_thread(_apply, root, row)
+            done += await database.in_transaction(partial(_apply_in, root=root, row=row))
         except (RemitError, msgspec.ValidationError) as error:
             log.warning("the dismissal of item %s was not stored: %s", row["item"], error)
-            continue
-        after = "written" if row["dismissal"] == "pending" else "removed"
-        await database.rows(
-            "review_queue.set_dismissal", decision=row["id"], expected=row["dismissal"], dismissal=after
-        )
-        done += 1
     return done
+
+
+async def _apply_in(connection: Connection, root: Path, row: DictRow) -> bool:
+    """Write or remove a dismissal while its item is locked, unless the decision was changed or applied meanwhile."""
+    await rows(connection, "review_queue.hold", item=row["item"])
+    stored = await _decision(connection, row["id"])
+    if stored is None or stored.dismissal != row["dismissal"]:
+        return False
+    await asyncio.to_thread(_apply, root, row)
+    after = "written" if row["dismissal"] == "pending" else "removed"
+    await rows(connection, "review_queue.set_dismissal", decision=row["id"], dismissal=after)
+    return True
 
 
 def _apply(root: Path, row: DictRow) -> None:

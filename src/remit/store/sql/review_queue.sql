@@ -155,7 +155,7 @@ WHERE dismissal IN ('pending', 'removing') AND (%(project)s::text IS NULL OR ite
 ORDER BY decisions.at LIMIT %(limit)s
 
 -- name: set_dismissal
-UPDATE remit.decisions SET dismissal = %(dismissal)s WHERE id = %(decision)s AND dismissal = %(expected)s
+UPDATE remit.decisions SET dismissal = %(dismissal)s WHERE id = %(decision)s
 
 -- name: decided_opinions
 SELECT items.id AS item, opinions.agent, opinions.definition, opinions.model, opinions.category, opinions.severity,
