@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import socketserver
+from pathlib import Path
+from threading import Event, Thread
+
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
+from support.waiting import PATIENCE
 
 from remit.errors import EnvironmentBroken
-from remit.store.database import OPTIONS, SessionFacts, connection_target, is_refused_option
+from remit.store import database
+from remit.store.database import OPTIONS, SessionFacts, connection_target, is_refused_option, open_database
 
 ONE = "postgresql://fleet@db1.example/fleet"
 TWO = "postgresql://fleet@db1.example:5432,db2.example:5432/fleet"
@@ -21,6 +28,38 @@ def test_a_silent_server_is_given_up() -> None:
     assert parameters["keepalives_idle"] + parameters["keepalives_count"] * parameters["keepalives_interval"] <= 30
     assert "target_session_attrs" not in parameters
     make_conninfo(ONE, **parameters)  # the client library knows all of them
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [(b"", "answered no query for 0.2 seconds"), (b"H\xffgarbage" * 1_000, "the database does not answer")],
+    ids=["nothing", "garbage"],
+)
+def test_a_server_that_does_not_answer_as_postgresql_does_is_given_up(
+    answer: bytes, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(database, "_ANSWER_SECONDS", 0.2)
+    end = Event()
+
+    class Server(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(65_536)
+            self.request.sendall(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I")  # accepts anybody; ready for a query
+            self.request.recv(65_536)
+            self.request.sendall(answer)
+            end.wait(PATIENCE)
+
+    async def connect(port: int) -> None:
+        address = f"postgresql://remit@127.0.0.1:{port}/none?sslmode=disable&gssencmode=disable"
+        async with open_database(address, tmp_path):
+            pass
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Server) as server:
+        Thread(target=server.serve_forever).start()
+        with pytest.raises(EnvironmentBroken, match=words):
+            asyncio.run(connect(server.server_address[1]))
+        end.set()
+        server.shutdown()
 
 
 @pytest.mark.parametrize("name", ["connect_timeout", "tcp_user_timeout", "keepalives_idle", "keepalives_count"])

@@ -108,14 +108,16 @@ def test_files_that_a_repository_makes_git_read_are_switched_off(
     assert run_git(repository.root, "diff", "HEAD", settings=settings) is not None
 
 
-@pytest.mark.parametrize("file", ["HEAD", "config", "objects/info/alternates"])
-def test_a_pipe_that_git_reads_in_its_own_folder_is_given_up_soon(
+@pytest.mark.parametrize(
+    "file", [".git/HEAD", ".git/config", ".git/objects/info/alternates", ".git/info/exclude", ".gitignore"]
+)
+def test_a_pipe_that_git_reads_is_given_up_soon(
     repository: Repository, file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository.commit(**{"a.txt": "1\n"})
-    (repository.root / ".git" / file).unlink(missing_ok=True)
-    os.mkfifo(repository.root / ".git" / file)
-    monkeypatch.setattr("remit.workspace.safe_git._QUICK_SECONDS", 0.5)
+    (repository.root / file).unlink(missing_ok=True)
+    os.mkfifo(repository.root / file)
+    monkeypatch.setattr("remit.workspace.safe_git._QUICK", dict.fromkeys(("config", "rev-parse", "ls-files"), 0.5))
     for call in (lambda: change_since(repository.root, "HEAD"), lambda: changed_lines(repository.root, "HEAD")):
         with pytest.raises(GitLimitReached, match=r"took longer than 0\.5 seconds"):
             call()

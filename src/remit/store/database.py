@@ -31,6 +31,8 @@ Cursor = psycopg.AsyncCursor[DictRow]
 #: How long a statement is retried while the database is unavailable, for example during a restart.
 RETRY_SECONDS = 60.0
 _PAUSE_SECONDS = 0.25
+#: How long a new connection waits for the answer to its first query.
+_ANSWER_SECONDS = 20.0
 #: How long the pool tries to connect before it starts over: its pauses double, and would outlast a restart by minutes.
 RECONNECT_SECONDS = 4.0
 #: Messages of a server that is starting. The client does not report an error code for them.
@@ -255,13 +257,27 @@ async def _connect(target: ConnectionTarget, *, is_examined: bool) -> Connection
             target = target.without_options()
             connection = await _first_connection(target)
         async with connection:
-            target = target.after(await session_facts(connection))
+            target = target.after(await _session_of(connection))
             if not is_examined:
                 await _migrate(connection)
     except psycopg.OperationalError as error:
         error_text = " ".join(str(error).split())
         raise EnvironmentBroken(f"the database does not answer: {error_text}; check REMIT_DATABASE_URL") from error
     return target
+
+
+async def _session_of(connection: Connection) -> SessionFacts:
+    """Return what a new session knows. Raises EnvironmentBroken if its server does not answer as PostgreSQL does."""
+    try:
+        async with asyncio.timeout(_ANSWER_SECONDS):
+            return await session_facts(connection)
+    except TimeoutError as error:
+        why = f"it accepted the connection, but answered no query for {_ANSWER_SECONDS:g} seconds"
+        cause: Exception = error
+    except psycopg.Error as error:
+        why, cause = " ".join(str(error).split()), error
+    connection.pgconn.finish()  # closing it in order would wait for an answer
+    raise EnvironmentBroken(f"the database does not answer: {why}; check REMIT_DATABASE_URL") from cause
 
 
 async def _migrate(connection: Connection) -> None:

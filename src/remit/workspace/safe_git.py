@@ -21,9 +21,8 @@ from remit.secrets.environment import without_secrets
 
 #: The default limits of a command: seconds, and bytes of output.
 SECONDS = 120.0
-#: What reads only configuration and references. A pipe in their place blocks git.
-_QUICK = frozenset({"config", "rev-parse"})
-_QUICK_SECONDS = 10.0
+#: What reads only configuration, references or names of files. A pipe in place of such a file blocks git.
+_QUICK = {"config": 10.0, "rev-parse": 10.0, "ls-files": 30.0}
 MAX_OUTPUT = 256 * 1024 * 1024
 _PIECE = 64 * 1024
 _SAFE = (
@@ -115,7 +114,7 @@ def run_git(
         return None
     wanted = (MAX_OUTPUT if max_bytes is None else max_bytes) + 1
     if seconds is None:
-        seconds = _QUICK_SECONDS if arguments[0] in _QUICK else SECONDS
+        seconds = _QUICK.get(arguments[0], SECONDS)
     with within_limit(process, seconds, arguments[0]), process:
         printed = _read_at_most(process.stdout, wanted) if process.stdout else b""
         is_cut = len(printed) == wanted
