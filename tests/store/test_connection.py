@@ -25,8 +25,10 @@ from remit.store.migrate import migrations
         ("nonsense hunter2", "is not a valid address"),
         ("postgresql://remit:hunter2@127.0.0.1:port/none", "invalid integer value"),
         ("mysql://remit:hunter2@127.0.0.1/none", "is not a valid address"),
+        ("postgresql://remit:my@hunter2@127.0.0.1/none", "is not a valid address"),
+        ("postgresql://127.0.0.1:my/hunter2@127.0.0.1/none", "is not a valid address"),
     ],
-    ids=["no-server", "no-host", "nonsense", "no-port", "another-kind"],
+    ids=["no-server", "no-host", "nonsense", "no-port", "another-kind", "an at sign", "a slash"],
 )
 def test_a_wrong_address_is_reported_without_the_password(address: str, words: str, fleet: MakeFleet) -> None:
     code, said = fleet(address=address).run("jobs", "list")

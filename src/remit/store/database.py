@@ -429,10 +429,15 @@ def connection_target(address: str) -> ConnectionTarget:
     """
     try:
         stated = conninfo_to_dict(address)
+        # After a password with a special character, its rest is taken for the host or the database, and shown.
+        is_valid = not any("@" in str(stated.get(name, "")) for name in ("host", "port", "dbname"))
     except psycopg.ProgrammingError:  # its message may contain the password
+        stated, is_valid = {}, False
+    if not is_valid:
         raise EnvironmentBroken(
-            "REMIT_DATABASE_URL is not a valid address: write postgresql://user@host:port/database"
-        ) from None
+            "REMIT_DATABASE_URL is not a valid address: write postgresql://user@host:port/database, and special "
+            "characters of the password as in %40"
+        )
     parameters: dict[str, Any] = {name: value for name, value in _CLIENT_LIMITS.items() if name not in stated}
     parameters["options"] = f"{stated['options']} {OPTIONS}" if stated.get("options") else OPTIONS
     if "," in str(stated.get("host") or stated.get("hostaddr") or "") and "target_session_attrs" not in stated:

@@ -30,7 +30,10 @@ from remit.surfaces.cli.printing import SlowNotice, columns, form_option, print_
 from remit.unconfirmed import confirm
 
 #: The password in the address of a database: after the user name, or as a parameter.
-_PASSWORD = re.compile(r"(//[^/@:\s]*:|\bpassword\s*=\s*)[^@&\s]+")
+#: The address of a database. All between the first colon and the last @ may be the password.
+_URL = re.compile(r"(\w+://)(?:([^:/?#@\s]*)(:.*)?@)?([^@?\s]*)(\?.*)?", re.DOTALL)
+#: What is shown of the parameters of an address: `host=db1 user=remit`.
+_PUBLIC = re.compile(r"\b(?:host|hostaddr|port|dbname|user|sslmode)=[^\s'\\&]+")
 _MAX_FILES = 3
 
 
@@ -81,8 +84,14 @@ def doctor_command(form: str, *, is_all: bool, is_confirmed: bool) -> int:
 def _without_password(settings: Configuration) -> Configuration:
     """Return the settings without the password in the address of the database."""
     address, source = settings.values["database_url"]
-    address = _PASSWORD.sub(r"\1***", address)
-    return Configuration({**settings.values, "database_url": Value(address, source)})
+    url = _URL.fullmatch(address)
+    if url is None:
+        shown = " ".join(_PUBLIC.findall(address)) or "***" * bool(address)
+    else:
+        scheme, user, password, place, query = url.groups("")
+        rest = "&".join(_PUBLIC.findall(query))
+        shown = f"{scheme}{user}{':***' * bool(password)}{'@' * bool(user or password)}{place}{'?' * bool(rest)}{rest}"
+    return Configuration({**settings.values, "database_url": Value(shown, source)})
 
 
 def _facts(settings: Configuration, notice: SlowNotice) -> list[HealthFact]:
