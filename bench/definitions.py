@@ -11,10 +11,10 @@ import yaml
 from measure import Bench, ratio, seconds
 
 from remit.configuration import load
-from remit.registry.api import allow_list, configured_defaults, resolve_request
+from remit.registry.definition import JobRequest
 from remit.registry.lookup import load_registry
-from remit.registry.model import JobRequest
 from remit.registry.plugins import built_in_team
+from remit.registry.resolution import allow_list, configured_defaults, resolve_request
 from remit.registry.tools import OFFERED, AllowList
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

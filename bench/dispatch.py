@@ -20,12 +20,12 @@ from measure import Bench
 
 from remit.configuration import load
 from remit.dispatch import worker as worker_module
-from remit.dispatch.settings import Settings, load_settings
 from remit.dispatch.submit import Queueing, Submission, insert
 from remit.dispatch.worker import Worker
-from remit.registry.api import allow_list, configured_defaults, resolve_request
+from remit.dispatch.worker_settings import Settings, load_settings
+from remit.registry.definition import Brief, JobRequest
 from remit.registry.lookup import load_registry
-from remit.registry.model import Brief, JobRequest
+from remit.registry.resolution import allow_list, configured_defaults, resolve_request
 from remit.store import jobs
 from remit.store.database import OPTIONS, Database, open_database
 from remit.store.workers import register

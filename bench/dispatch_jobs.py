@@ -20,13 +20,13 @@ from dispatch import bare_commits, bare_table, brief_of_a_job, places, scratch, 
 from measure import Bench
 
 from remit.dispatch.conversation import Conversation
-from remit.dispatch.events import EventWriter
+from remit.dispatch.event_writer import EventWriter
 from remit.dispatch.model_client import ModelClient, build_model
-from remit.dispatch.settings import Settings
 from remit.dispatch.submit import Submission, insert
 from remit.dispatch.tools.toolbox import Toolbox
 from remit.dispatch.toolset import Calls, job_tools
-from remit.registry.model import Brief
+from remit.dispatch.worker_settings import Settings
+from remit.registry.definition import Brief
 from remit.store import jobs
 from remit.store.database import Database
 from remit.store.transcript import Reservation, StepRecord, Transcript, UsageSums

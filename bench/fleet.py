@@ -25,9 +25,9 @@ from psycopg.rows import dict_row
 
 from remit.dispatch.attempt import AttemptParts
 from remit.dispatch.finish import RunEnd
-from remit.dispatch.settings import load_settings
 from remit.dispatch.worker import Worker
-from remit.registry.model import Brief
+from remit.dispatch.worker_settings import load_settings
+from remit.registry.definition import Brief
 from remit.store.database import OPTIONS, open_database
 from remit.store.jobs import Job
 from remit.store.server import EmbeddedServer

@@ -24,10 +24,10 @@ from measure import Bench, sized
 
 from remit.checking import Options
 from remit.evidence.sources import open_sources
-from remit.merging.api import merge_stream
 from remit.merging.dismissals import apply_dismissals
 from remit.merging.inputs import read_input
-from remit.merging.model import MergeSettings
+from remit.merging.merge_data import MergeSettings
+from remit.merging.merge_documents import merge_stream
 from remit.surfaces.cli.merge import write_merge
 
 #: With --long more than stay in memory; a million takes several minutes.

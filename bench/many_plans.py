@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from fleet import WorkerPlace, rows, server, start_worker
 from measure import Bench
 
-from remit.dispatch.settings import Settings, load_settings
 from remit.dispatch.submit import Resolving
-from remit.orchestrate import api
+from remit.dispatch.worker_settings import Settings, load_settings
+from remit.orchestrate import delegating
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
 from remit.store import workers
 from remit.store.database import Database, open_database
@@ -73,7 +73,7 @@ async def _run(place: WorkerPlace, number: int) -> Run:
             await asyncio.sleep(0.1)
         database = _CountingDatabase(opened.target, opened._pool)  # noqa: SLF001 (the same pool, counted)
         begun = time.perf_counter()
-        numbers = [await api.begin_plan(database, spec, project(), is_new=True) for _ in range(number)]
+        numbers = [await delegating.begin_plan(database, spec, project(), is_new=True) for _ in range(number)]
         most = asyncio.create_task(_most_connections(place))
         states = await asyncio.gather(*(_drive(database, settings, plan) for plan in numbers))
         seconds = time.perf_counter() - begun
@@ -103,7 +103,7 @@ async def _most_connections(place: WorkerPlace) -> None:
 
 
 async def _drive(database: Database, settings: Settings, plan: int) -> str:
-    return await api.drive_plan(database, settings, plan, resolving=Resolving(registry=registry(_AGENT)))
+    return await delegating.drive_plan(database, settings, plan, resolving=Resolving(registry=registry(_AGENT)))
 
 
 @cache

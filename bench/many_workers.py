@@ -20,7 +20,7 @@ from fleet import WorkerPlace, nothing_brief, rows, server, start_worker
 from measure import Bench
 
 from remit.dispatch.submit import insert
-from remit.registry.model import Brief
+from remit.registry.definition import Brief
 from remit.store.database import open_database
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))  # where the scripted model is

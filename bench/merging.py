@@ -15,7 +15,7 @@ from remit.merging.agree import combine
 from remit.merging.conflicts import conflicts_of
 from remit.merging.grouping import group_findings
 from remit.merging.merge import merge_reports, row_order
-from remit.merging.model import Merge, MergeSettings, Opinion, Report, ReportedFinding
+from remit.merging.merge_data import Merge, MergeSettings, Opinion, Report, ReportedFinding
 
 
 @cache

@@ -16,9 +16,9 @@ from typing import Any
 
 from measure import Bench
 
-from remit.dispatch.settings import load_settings
 from remit.dispatch.submit import Resolving
-from remit.orchestrate import api
+from remit.dispatch.worker_settings import load_settings
+from remit.orchestrate import delegating
 from remit.orchestrate.local_worker import ensure_worker
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
 from remit.store.database import Database, open_database
@@ -69,10 +69,12 @@ async def _plan(database: Database, data: Path, numbers: list[int]) -> float:
     settings = load_settings()._replace(data=data, database=None)
     async with ensure_worker(database, settings, concurrency=_AGENTS) as queue:
         begun = time.perf_counter()
-        number = await api.begin_plan(database, spec, project(), is_new=True)
-        await api.drive_plan(database, settings, number, queue=queue, resolving=Resolving(registry=registry(_AGENT)))
+        number = await delegating.begin_plan(database, spec, project(), is_new=True)
+        await delegating.drive_plan(
+            database, settings, number, queue=queue, resolving=Resolving(registry=registry(_AGENT))
+        )
         taken = time.perf_counter() - begun
-    found = await api.plan_result(database, number)
+    found = await delegating.plan_result(database, number)
     if {one.state for one in found.delegations} != {"accepted"}:
         message = f"not every agent of the bench was accepted: {[one.error for one in found.delegations]}"
         raise RuntimeError(message)
@@ -107,9 +109,9 @@ async def _many(folder: Path, number: int) -> None:
         open_database(None, folder / "data") as database,
         ensure_worker(database, settings, concurrency=_AGENTS) as queue,
     ):
-        plan = await api.begin_plan(database, spec, project(), is_new=True)
-        await api.drive_plan(database, settings, plan, queue=queue)
-        found = await api.plan_result(database, plan, whole=False)
+        plan = await delegating.begin_plan(database, spec, project(), is_new=True)
+        await delegating.drive_plan(database, settings, plan, queue=queue)
+        found = await delegating.plan_result(database, plan, whole=False)
     if {one.state for one in found.delegations} != {"accepted"}:
         message = f"not every delegation of the bench was accepted: {found.delegations[0].error}"
         raise RuntimeError(message)

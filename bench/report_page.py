@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from measure import Bench, NotMeasured
 
 from remit.merging.merge import merge_reports
-from remit.merging.model import MergeSettings, Opinion, Report, ReportedFinding
+from remit.merging.merge_data import MergeSettings, Opinion, Report, ReportedFinding
 from remit.reports.merge.html import merge_html
 
 if TYPE_CHECKING:

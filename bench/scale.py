@@ -17,9 +17,9 @@ from dispatch import brief_of_a_job, submission
 from measure import Bench, sized
 from psycopg.conninfo import make_conninfo
 
-from remit.dispatch.settings import load_settings
 from remit.dispatch.submit import insert
-from remit.registry.model import Brief
+from remit.dispatch.worker_settings import load_settings
+from remit.registry.definition import Brief
 from remit.store import jobs, workers
 from remit.store.database import Database, open_database
 

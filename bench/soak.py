@@ -25,7 +25,7 @@ from measure import Bench
 
 from remit.dispatch.submit import Submission, insert
 from remit.errors import EnvironmentBroken
-from remit.registry.model import Brief
+from remit.registry.definition import Brief
 from remit.store.database import Database, open_database
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))  # where the scripted model is

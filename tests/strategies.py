@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from remit.contract.chunks import title_agent
 from remit.contract.kinds import KINDS
 from remit.contract.lines import plain_text
-from remit.contract.model import (
+from remit.contract.render import free_text
+from remit.contract.result_data import (
     Block,
     Blocker,
     Code,
@@ -36,7 +37,6 @@ from remit.contract.model import (
     Text,
     Tick,
 )
-from remit.contract.render import free_text
 from remit.contract.section_fields import _AROUND, read_score, read_status
 from remit.rules.examples import sample_text
 

@@ -17,7 +17,7 @@ from remit.failure_policy import (
     next_step,
     reduce_scope,
 )
-from remit.gate.rules import INSTEAD, describe_rule
+from remit.gate.rule_texts import INSTEAD, describe_rule
 from remit.gate.settings import LIMITS
 
 

@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
-from remit.demo.review import DemoResult, demo_lines
+from remit.demo.demo_review import DemoResult, demo_lines
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs/demo.svg"

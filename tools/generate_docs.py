@@ -22,17 +22,17 @@ from remit import __version__  # noqa: E402 (the path must be known first)
 from remit.checking import Options, check_text  # noqa: E402
 from remit.contract.profiles import LEVELS, PROFILES  # noqa: E402
 from remit.registry.plugins import built_in_team  # noqa: E402
-from remit.reports.agents import brief_schema  # noqa: E402
+from remit.reports.agent_definitions import brief_schema  # noqa: E402
 from remit.reports.formats import format_json  # noqa: E402
-from remit.reports.gate import decision_schema  # noqa: E402
-from remit.reports.jobs import job_schema  # noqa: E402
+from remit.reports.gate_sessions import decision_schema  # noqa: E402
+from remit.reports.job_text import job_schema  # noqa: E402
 from remit.reports.ledger_shapes import LEDGER_SHAPES, ledger_schema  # noqa: E402
-from remit.reports.plans import plan_schema  # noqa: E402
+from remit.reports.plan_text import plan_schema  # noqa: E402
 from remit.reports.shapes import check_schema, merge_schema, result_schema  # noqa: E402
 from remit.rules.base import Example, Rule, Violation  # noqa: E402
 from remit.rules.catalog import every_rule  # noqa: E402
 from remit.rules.examples import example_sources, example_text, sample_text  # noqa: E402
-from remit.surfaces.server.api import OPERATIONS, openapi_document  # noqa: E402
+from remit.surfaces.server.api_routes import OPERATIONS, openapi_document  # noqa: E402
 
 RULES = Path("docs/rules")
 TEAM = Path("docs/team.md")

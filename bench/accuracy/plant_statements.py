@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from remit.clients.transcripts.auditing import audit
 from remit.clients.transcripts.find import TranscriptFile
-from remit.reports.audit import ALL_OUTCOMES, AuditStatement
+from remit.reports.audit_report import ALL_OUTCOMES, AuditStatement
 
 Json = dict[str, Any]
 #: What is planted, and how often in 220 statements.

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
     from remit.api import check, check_all, verify
     from remit.checking import Verdict
-    from remit.merging.api import merge
-    from remit.merging.model import Merge
-    from remit.orchestrate.api import delegate, fan_out, run_plan, submit
+    from remit.merging.merge_data import Merge
+    from remit.merging.merge_documents import merge
+    from remit.orchestrate.delegating import delegate, fan_out, run_plan, submit
     from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
     from remit.orchestrate.remote import RemoteServer
-    from remit.registry.api import get_definition, reload_registry, resolve
-    from remit.registry.model import Brief, Definition, JobRequest
+    from remit.registry.definition import Brief, Definition, JobRequest
+    from remit.registry.resolution import get_definition, reload_registry, resolve
 
 __all__ = [
     "Brief",
@@ -44,25 +44,25 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Brief": "remit.registry.model",
-    "Definition": "remit.registry.model",
+    "Brief": "remit.registry.definition",
+    "Definition": "remit.registry.definition",
     "DelegationSpec": "remit.orchestrate.plan",
-    "JobRequest": "remit.registry.model",
-    "Merge": "remit.merging.model",
+    "JobRequest": "remit.registry.definition",
+    "Merge": "remit.merging.merge_data",
     "PhaseSpec": "remit.orchestrate.plan",
     "Plan": "remit.orchestrate.plan",
     "RemoteServer": "remit.orchestrate.remote",
     "Verdict": "remit.checking",
     "check": "remit.api",
     "check_all": "remit.api",
-    "delegate": "remit.orchestrate.api",
-    "fan_out": "remit.orchestrate.api",
-    "get_definition": "remit.registry.api",
-    "merge": "remit.merging.api",
-    "reload_registry": "remit.registry.api",
-    "resolve": "remit.registry.api",
-    "run_plan": "remit.orchestrate.api",
-    "submit": "remit.orchestrate.api",
+    "delegate": "remit.orchestrate.delegating",
+    "fan_out": "remit.orchestrate.delegating",
+    "get_definition": "remit.registry.resolution",
+    "merge": "remit.merging.merge_documents",
+    "reload_registry": "remit.registry.resolution",
+    "resolve": "remit.registry.resolution",
+    "run_plan": "remit.orchestrate.delegating",
+    "submit": "remit.orchestrate.delegating",
     "verify": "remit.api",
 }
 

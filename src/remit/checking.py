@@ -15,9 +15,9 @@ import msgspec
 
 from remit.contract.feedback import correction_text, strip_control_characters
 from remit.contract.kinds import KINDS, kind_of, slug
-from remit.contract.model import Score
 from remit.contract.parse import MAX_BYTES, Document, parse, parse_whole, refused
 from remit.contract.profiles import PROFILES, Level
+from remit.contract.result_data import Score
 from remit.errors import UsageError, did_you_mean
 from remit.evidence.gather import Asked, gather
 from remit.evidence.model import Evidence, Reliability

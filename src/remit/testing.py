@@ -17,10 +17,10 @@ from typing import Any
 from remit.contract.kinds import KINDS
 from remit.errors import UsageError, did_you_mean
 from remit.evidence.receipts import Receipt
+from remit.registry.definition import Definition, Plugin
 from remit.registry.fields import DefinitionFile, read_definition
 from remit.registry.frontmatter import MalformedYaml
 from remit.registry.lookup import Registry
-from remit.registry.model import Definition, Plugin
 from remit.registry.plugins import built_in_team
 from remit.registry.tools import OFFERED, AllowList
 from remit.rules.base import Example

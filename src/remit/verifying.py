@@ -14,8 +14,8 @@ from posixpath import basename, relpath
 from typing import NamedTuple
 
 from remit.checking import Options, Verdict, check_text
-from remit.contract.model import SCHEMA
 from remit.contract.parse import MAX_BYTES
+from remit.contract.result_data import SCHEMA
 from remit.errors import UsageError
 from remit.evidence.claims import HOLDING, claims_of
 from remit.evidence.find_names import NameFinder

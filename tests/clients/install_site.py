@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from click.testing import CliRunner, Result
 
 from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
+from remit.clients.setup.file_changes import InstallPlan
 from remit.clients.setup.install import apply_install, plan_install
-from remit.clients.setup.plan import InstallPlan
 from remit.clients.setup.target import InstallTarget
 from remit.clients.setup.uninstall import apply_uninstall, plan_uninstall
 from remit.surfaces.cli.group import remit

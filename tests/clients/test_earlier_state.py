@@ -19,9 +19,9 @@ from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
 from remit.clients.claude_code.setup import skill_text
 from remit.clients.hooks import results
 from remit.clients.hooks.compiled import read_compiled
-from remit.clients.hooks.events import handle_event
+from remit.clients.hooks.hook_events import handle_event
 from remit.clients.hooks.project import ProjectContext
-from remit.clients.setup.plan import read_record
+from remit.clients.setup.file_changes import read_record
 from remit.clients.setup.settings_file import own_hooks
 from remit.gate.record_store import open_store
 from remit.gate.session_store import open_session, recorded_sessions

@@ -17,13 +17,13 @@ from remit.clients.claude_code.hook_entries import EVENTS, hook_entries, is_ours
 from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
 from remit.clients.hooks import compiling
 from remit.clients.hooks.compiled import read_compiled
-from remit.clients.setup import plan
+from remit.clients.setup import file_changes
 from remit.clients.setup.install import apply_install, plan_install
 from remit.clients.setup.settings_file import own_hooks
 from remit.clients.setup.uninstall import apply_uninstall, plan_uninstall
 from remit.configuration import load
 from remit.errors import UsageError
-from remit.registry.model import digest_of
+from remit.registry.definition import digest_of
 
 
 def test_an_install_writes_hooks_agents_skill_commands_and_a_plugin(site: Site) -> None:
@@ -184,7 +184,7 @@ class Interrupted(BaseException):
 def stops(monkeypatch: pytest.MonkeyPatch, at: int) -> Callable[[], int]:
     """Interrupt the write after `at` others; return a function that counts the writes."""
     begun = 0
-    real = plan.write_bytes
+    real = file_changes.write_bytes
 
     def write_bytes(path: Path, data: bytes, *, mode: int | None = None) -> None:
         nonlocal begun
@@ -193,7 +193,7 @@ def stops(monkeypatch: pytest.MonkeyPatch, at: int) -> Callable[[], int]:
             raise Interrupted
         real(path, data, mode=mode)
 
-    monkeypatch.setattr(plan, "write_bytes", write_bytes)
+    monkeypatch.setattr(file_changes, "write_bytes", write_bytes)
     return lambda: begun
 
 
@@ -236,7 +236,7 @@ def test_a_file_is_written_completely_or_not_at_all(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(os, "fsync", interrupted)
     with pytest.raises(Interrupted):
-        plan.write_bytes(file, b"new")
+        file_changes.write_bytes(file, b"new")
     assert everything(tmp_path) == {"settings.json": b"old"}
 
 

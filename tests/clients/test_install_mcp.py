@@ -15,9 +15,9 @@ from install_site import Site, everything
 
 from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
 from remit.clients.known_clients import CLIENTS
+from remit.clients.setup.file_changes import read_record
 from remit.clients.setup.install import plan_install
 from remit.clients.setup.mcp_entry import _with_server, _without_server, json_server_file, server_problem
-from remit.clients.setup.plan import read_record
 from remit.errors import UsageError
 
 ENTRY = {"command": sys.executable, "args": ["-I", "-m", "remit", "mcp"]}

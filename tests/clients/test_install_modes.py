@@ -11,13 +11,13 @@ from install_site import Site, everything
 from remit.clients.hooks.compiled import read_compiled
 from remit.clients.hooks.compiling import compile_project
 from remit.clients.known_clients import CLIENTS
+from remit.clients.setup.file_changes import read_record, record_file
 from remit.clients.setup.install import effective_mode
-from remit.clients.setup.plan import read_record, record_file
 from remit.configuration import load
 from remit.gate.decide import decide
-from remit.gate.model import ToolUse
 from remit.gate.session import SessionState
 from remit.gate.settings import MODES, from_configuration
+from remit.gate.tool_use import ToolUse
 from remit.surfaces.cli.clients import MEANINGS
 
 FOLDERS = {"claude-code": ".claude", "codex": ".codex", "copilot": ".github", "opencode": ".opencode"}

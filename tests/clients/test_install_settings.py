@@ -18,7 +18,7 @@ from remit.clients.claude_code.hook_entries import (
     is_this_install,
     loopback_address,
 )
-from remit.clients.setup.plan import write_bytes
+from remit.clients.setup.file_changes import write_bytes
 from remit.clients.setup.settings_file import (
     MAX_BYTES,
     added_by,

@@ -8,7 +8,7 @@ import pytest
 from install_site import Site, everything
 
 from remit.clients.hooks.compiled import folder_of, project_of
-from remit.clients.hooks.events import count_unknown, unknown_events, unknown_notice
+from remit.clients.hooks.hook_events import count_unknown, unknown_events, unknown_notice
 from remit.clients.known_clients import CLIENTS
 
 OTHERS = [name for name in CLIENTS if name != "claude-code"]

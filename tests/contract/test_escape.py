@@ -22,8 +22,8 @@ from remit.contract.escape import (
     unguard_lines,
     unguard_pipes,
 )
-from remit.contract.model import Text
 from remit.contract.outline import read_outline
+from remit.contract.result_data import Text
 
 
 @given(paragraph | item)

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import astuple
 
 from remit.contract.fences import FenceSpan, read_fences, unusual_fences
-from remit.contract.model import Code, Text
 from remit.contract.outline import Head, read_outline
+from remit.contract.result_data import Code, Text
 
 
 def spans(text: str) -> list[tuple[int, int, bool]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from remit.contract.findings import category_of, details_of, findings_of, flags_in, severity_of
-from remit.contract.model import Result
 from remit.contract.parse import parse
+from remit.contract.result_data import Result
 from remit.rules.examples import sample_text
 
 

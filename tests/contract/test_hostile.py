@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from strategies import FRAGMENTS, documents
 
 from remit.checking import check_text
-from remit.contract.model import Result
 from remit.contract.parse import MAX_BYTES, parse
+from remit.contract.result_data import Result
 from remit.rules.examples import sample_text
 
 FRAGMENT_FILLS = [

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import documents
 
-from remit.contract.model import Code, Item, Items, Row, Table, Text
 from remit.contract.outline import MAX_NESTING, Head, Node, read_outline, unreadable_reason
+from remit.contract.result_data import Code, Item, Items, Row, Table, Text
 
 
 def lines_of(nodes: list[Node]) -> list[int]:

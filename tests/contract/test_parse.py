@@ -8,9 +8,9 @@ import pytest
 from verdicts import broken, verdict
 
 from remit.contract import outline
-from remit.contract.model import Result
 from remit.contract.parse import MAX_BYTES, MAX_RESULTS, Document, parse
 from remit.contract.render import to_json
+from remit.contract.result_data import Result
 from remit.rules.examples import sample_text
 
 REVIEW = sample_text("review")

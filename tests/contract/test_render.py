@@ -8,7 +8,9 @@ from strategies import documents, is_wrapped, results
 from verdicts import broken
 
 from remit.contract.kinds import KINDS
-from remit.contract.model import (
+from remit.contract.parse import parse
+from remit.contract.render import format_number, render, to_json
+from remit.contract.result_data import (
     Block,
     Blocker,
     Code,
@@ -30,8 +32,6 @@ from remit.contract.model import (
     Text,
     Tick,
 )
-from remit.contract.parse import parse
-from remit.contract.render import format_number, render, to_json
 from remit.rules.examples import sample_text
 
 

@@ -10,8 +10,18 @@ from strategies import maybe_line
 from verdicts import blocking, broken, verdict
 
 from remit.contract.lines import is_none_text, plain_text
-from remit.contract.model import Blocker, Confidence, Count, ErrorDetails, Issue, KeyReference, Override, Result, Tick
 from remit.contract.parse import parse
+from remit.contract.result_data import (
+    Blocker,
+    Confidence,
+    Count,
+    ErrorDetails,
+    Issue,
+    KeyReference,
+    Override,
+    Result,
+    Tick,
+)
 from remit.contract.section_fields import is_not_applicable, read_score, read_status
 from remit.rules.examples import sample_text
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from remit.contract.model import Text
 from remit.contract.outline import read_outline
+from remit.contract.result_data import Text
 from remit.contract.sections import Outline, arrange, has_bold_name, split_name
 
 

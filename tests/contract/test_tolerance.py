@@ -11,9 +11,9 @@ from verdicts import SAMPLE_TREE, verdict
 
 from remit.checking import check_text
 from remit.contract.kinds import KINDS
-from remit.contract.model import Justification, Result
 from remit.contract.parse import parse
 from remit.contract.render import to_json
+from remit.contract.result_data import Justification, Result
 from remit.rules.examples import sample_text
 
 REVIEW = sample_text("review")

@@ -18,10 +18,10 @@ from support.model_process import RemoteServer
 from support.postgres import Postgres
 
 from remit.configuration import load
+from remit.demo.demo_review import DemoResult, copy_shop, demo_lines, examples, recordings
 from remit.demo.recorded_model import MODEL, RecordedTurn, Recording, find_turn, recorded_model
-from remit.demo.review import DemoResult, copy_shop, demo_lines, examples, recordings
-from remit.dispatch.settings import load_settings
-from remit.orchestrate.review import REVIEWERS, find_team
+from remit.dispatch.worker_settings import load_settings
+from remit.orchestrate.review_team import REVIEWERS, find_team
 from remit.reports.layout import plain_lines
 from remit.store.database import open_database
 from remit.surfaces.cli.demo import review_shop

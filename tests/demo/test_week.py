@@ -14,10 +14,10 @@ from support.postgres import Postgres
 
 from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.session_import import import_sessions
+from remit.demo.demo_review import examples
 from remit.demo.recorded_model import MODEL
-from remit.demo.review import examples
 from remit.demo.week import WeekFinding, fill_demo, read_week
-from remit.dispatch.settings import Settings, load_settings
+from remit.dispatch.worker_settings import Settings, load_settings
 from remit.errors import UsageError
 from remit.gate.session_store import recorded_sessions
 from remit.ledger.calibration import MIN_CURVE, calibrate

@@ -9,8 +9,8 @@ import pytest
 from support.running import Fleet, Play, both_providers, tools
 
 from remit.dispatch import toolset
-from remit.dispatch.events import EventWriter
-from remit.dispatch.tools.model import ToolOutput, ToolSpec
+from remit.dispatch.event_writer import EventWriter
+from remit.dispatch.tools.tool_types import ToolOutput, ToolSpec
 from remit.dispatch.toolset import Calls
 from remit.dispatch.worker import Worker
 from remit.store import jobs

@@ -93,7 +93,7 @@ async def test_parallel_calls_write_events_one_after_the_other(play: Play, monke
         await add_event(*given, **more)
         speaking -= 1
 
-    monkeypatch.setattr("remit.dispatch.events.add_event", add)
+    monkeypatch.setattr("remit.dispatch.event_writer.add_event", add)
     async with play(READS, {"text": "done"}) as fleet:
         job = await fleet.run()
         assert (await fleet.kinds(job.id)).count("tool-done") == 8

@@ -15,7 +15,7 @@ from support.running import Fleet, Play
 from support.waiting import until_async
 
 from remit.dispatch.attempt import MAX_DEATHS, MAX_DEATHS_IN_TURN
-from remit.dispatch.events import EventWriter
+from remit.dispatch.event_writer import EventWriter
 from remit.dispatch.submit import Queueing
 from remit.errors import UsageError
 from remit.store import jobs

@@ -15,9 +15,9 @@ from pydantic_ai.usage import RunUsage
 from support.commands import ANTHROPIC
 from support.running import Fleet, Play, tools
 
-from remit.dispatch import mcp
-from remit.dispatch.mcp import MAX_LINES
-from remit.dispatch.tools.model import ToolOutput, ToolSpec
+from remit.dispatch import mcp_tools
+from remit.dispatch.mcp_tools import MAX_LINES
+from remit.dispatch.tools.tool_types import ToolOutput, ToolSpec
 from remit.registry.tools import AllowList
 from remit.testing import registry
 
@@ -152,7 +152,7 @@ async def test_tools_with_large_definitions_are_omitted_with_a_warning(
 async def test_a_server_that_does_not_list_its_tools_ends_the_job_with_its_name(
     configure: Callable[[str], None], play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp, "_TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr(mcp_tools, "_TIMEOUT_SECONDS", 1.0)
     configure("hangs")
     async with play({"text": "done"}) as fleet:
         done = await ran(fleet)
@@ -172,10 +172,10 @@ class Calls:
         return self.last.text
 
 
-async def called(tmp_path: Path, keeping: mcp.LongOutputs, arguments: dict[str, Any]) -> ToolOutput:
+async def called(tmp_path: Path, keeping: mcp_tools.LongOutputs, arguments: dict[str, Any]) -> ToolOutput:
     calls = Calls()
-    client = mcp._client("docs", {"docs": serve(tmp_path, "well")}, tmp_path)
-    server = mcp.ServerTools("docs", client, AllowList(("mcp__docs",)), calls, keeping)  # type: ignore[arg-type]
+    client = mcp_tools._client("docs", {"docs": serve(tmp_path, "well")}, tmp_path)
+    server = mcp_tools.ServerTools("docs", client, AllowList(("mcp__docs",)), calls, keeping)  # type: ignore[arg-type]
     context: RunContext[None] = RunContext(deps=None, model=TestModel(), usage=RunUsage(), tool_call_id="call")
     async with server:
         tool = (await server.get_tools(context))["mcp__docs__long"]
@@ -185,16 +185,18 @@ async def called(tmp_path: Path, keeping: mcp.LongOutputs, arguments: dict[str, 
 
 @pytest.mark.process
 async def test_the_file_with_a_long_answer_is_complete_and_redacted(tmp_path: Path) -> None:
-    output = await called(tmp_path, mcp.LongOutputs(tmp_path / "spill"), {})
+    output = await called(tmp_path, mcp_tools.LongOutputs(tmp_path / "spill"), {})
     [kept] = (tmp_path / "spill").iterdir()
-    assert len(output.text) <= mcp.MAX_OUTPUT
+    assert len(output.text) <= mcp_tools.MAX_OUTPUT
     assert f'file_path="{kept}"' in output.text
     assert kept.read_text(encoding="utf-8").endswith("[AWS key removed]\nthe end")
 
 
 @pytest.mark.process
 async def test_a_receipt_records_the_arguments_of_a_server_tool(tmp_path: Path) -> None:
-    output = await called(tmp_path, mcp.LongOutputs(), {"words": "x" * 100_000, "nested": {"a": [1]}, "number": 3})
+    output = await called(
+        tmp_path, mcp_tools.LongOutputs(), {"words": "x" * 100_000, "nested": {"a": [1]}, "number": 3}
+    )
     kept = output.receipt.arguments
     assert kept["words"].endswith("[… 80,000 more characters]")
     assert (kept["nested"], kept["number"]) == ('{"a":[1]}', 3)

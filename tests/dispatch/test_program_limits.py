@@ -40,7 +40,7 @@ def hire(fleet: Fleet, text: str, runner: str = "command") -> None:
 async def test_a_program_that_runs_longer_than_a_step_is_not_hung(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     async with play(NEVER, takeover_seconds=0.6) as fleet:
         assert fleet.settings.hung_seconds > 2 * fleet.settings.keepalive_seconds, "it reports progress often enough"
-        monkeypatch.setattr("remit.dispatch.settings._MAX_KEEPALIVE_SECONDS", 0.01)
+        monkeypatch.setattr("remit.dispatch.worker_settings._MAX_KEEPALIVE_SECONDS", 0.01)
         begins = "pathlib.Path('begun').touch()"
         works = "while not pathlib.Path('enough').exists(): time.sleep(0.01)"
         hire(fleet, f"{begins}\n{works}\nprint('Fine.')")

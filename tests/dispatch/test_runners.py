@@ -192,7 +192,7 @@ async def test_a_cancelled_program_ends_with_its_daemons(play: Play) -> None:
 
 
 async def test_a_program_ends_when_another_worker_has_its_job(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remit.dispatch.settings._MAX_KEEPALIVE_SECONDS", 0.05)
+    monkeypatch.setattr("remit.dispatch.worker_settings._MAX_KEEPALIVE_SECONDS", 0.05)
     async with play({"text": "never"}) as fleet:
         hire(fleet, HANGS)
         await fleet.submit(subagent_def="outsider")

@@ -8,7 +8,7 @@ import pytest
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 from support.running import Fleet, Play, tools
 
-from remit.dispatch.events import EventWriter
+from remit.dispatch.event_writer import EventWriter
 from remit.dispatch.tools.toolbox import Toolbox
 from remit.dispatch.toolset import Calls, job_tools
 from remit.store import jobs

@@ -11,8 +11,8 @@ from psycopg.pq import TransactionStatus
 from support.running import Play
 
 from remit.dispatch import submit as submitting
-from remit.dispatch.settings import load_settings
 from remit.dispatch.submit import MAX_DELAY, MAX_KEY, MAX_PRIORITY, Queueing
+from remit.dispatch.worker_settings import load_settings
 from remit.errors import ConfigurationError, EnvironmentBroken, UsageError
 from remit.store import jobs
 from remit.testing import registry

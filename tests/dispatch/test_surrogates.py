@@ -10,7 +10,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPa
 from support.running import Play, both_providers, tools
 
 from remit.dispatch.conversation import repair_surrogates
-from remit.dispatch.events import join_surrogates
+from remit.dispatch.event_writer import join_surrogates
 
 pytest_plugins = ("support.running",)
 FACE = "\N{GRINNING FACE}"
@@ -35,7 +35,7 @@ async def test_a_surrogate_pair_in_two_chunks_is_joined(play: Play, model: str) 
 async def test_streamed_chunks_are_not_split_inside_a_character(
     play: Play, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("remit.dispatch.events._BATCH_CHARACTERS", 1)
+    monkeypatch.setattr("remit.dispatch.event_writer._BATCH_CHARACTERS", 1)
     said = f"{HIGH}{LOW} " * 3
     async with play({"text": said, "chunks": len(said)}) as fleet:
         done = await fleet.run(model=model)

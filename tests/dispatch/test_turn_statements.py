@@ -17,7 +17,7 @@ from remit.dispatch import submit as submitting
 from remit.dispatch.attempt import AttemptParts
 from remit.dispatch.finish import RunEnd
 from remit.dispatch.worker import Worker
-from remit.registry.model import JobRequest
+from remit.registry.definition import JobRequest
 from remit.store.database import Database, query
 
 pytest_plugins = ("support.running",)

@@ -9,7 +9,7 @@ from support.commands import ANTHROPIC, KEYS
 from support.model_server import Request
 from support.running import BODY, KEEPER, OPENAI, Play, both_providers, tools
 
-from remit.registry.api import DEFAULT_SYSTEM
+from remit.registry.resolution import DEFAULT_SYSTEM
 from remit.registry.tools import OFFERED
 from remit.store import jobs
 from remit.testing import registry

@@ -35,12 +35,12 @@ from remit.evidence.receipts import read_receipts
 from remit.evidence.sources import Sources, open_sources
 from remit.gate.settings import from_configuration
 from remit.orchestrate.plan_file import read_plan
-from remit.registry import api
+from remit.registry import resolution
 from remit.registry.plugin_root import PluginRoot
 from remit.registry.plugins import load_plugin
 from remit.registry.tools import OFFERED, AllowList
-from remit.reports.agents import brief_schema
-from remit.reports.jobs import job_schema
+from remit.reports.agent_definitions import brief_schema
+from remit.reports.job_text import job_schema
 from remit.reports.shapes import check_schema, result_schema
 from remit.surfaces.cli.group import remit
 from remit.testing import definition
@@ -89,7 +89,7 @@ def folder(tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> Pat
     write_program(programs / "remit")
     for name in [name for name in os.environ if name.startswith(FOREIGN) or name.endswith("_API_KEY")]:
         monkeypatch.delenv(name)
-    monkeypatch.setattr(api, "_loaded", [])  # a registry of this page's own
+    monkeypatch.setattr(resolution, "_loaded", [])  # a registry of this page's own
     for arguments in (["init", "--quiet"], ["add", "."], [*AUTHOR, "commit", "--quiet", "--message", "the shop"]):
         subprocess.run(["git", *arguments], cwd=home, check=True, capture_output=True)
     own = str(Path(sys.executable).parent)  # where ruff is, as in the reader's environment
@@ -284,7 +284,7 @@ def load_plan(block: Block, folder: Path) -> None:
             read_plan(written)
         assert block.notes["refused"] in str(raised.value), str(block)
     else:
-        read_plan(written, api.open_registry("", AllowList(OFFERED)))
+        read_plan(written, resolution.open_registry("", AllowList(OFFERED)))
 
 
 def refusal(place: Path) -> str | None:

@@ -7,7 +7,7 @@ import re
 from click.testing import CliRunner
 from pages import page
 
-from remit.gate.rules import RULES
+from remit.gate.rule_texts import RULES
 from remit.surfaces.cli.group import remit
 
 PAGE = page("docs/contract.md")

@@ -24,7 +24,7 @@ from remit.dispatch.attempt import MAX_DEATHS, MAX_DEATHS_IN_TURN
 from remit.dispatch.model_client import OUTPUT_TOKENS, PAUSES
 from remit.dispatch.runners import PRESETS
 from remit.dispatch.submit import MAX_CHILDREN, MAX_DEPTH
-from remit.dispatch.tools.model import ToolLimits
+from remit.dispatch.tools.tool_types import ToolLimits
 from remit.dispatch.tools.toolbox import TOOLS
 from remit.evidence import find_code, find_files, similarity, sources
 from remit.evidence.judge import reliabilities
@@ -32,17 +32,17 @@ from remit.evidence.model import OUTCOMES
 from remit.evidence.signals import SIGNALS
 from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES, STEPS, failure_warning
 from remit.gate.declarations import KINDS as DECLARATIONS
-from remit.gate.rules import FIRM, RULES
+from remit.gate.rule_texts import FIRM, RULES
 from remit.gate.settings import AGENTS, GUARDED, LIMITS, MODES, PATHS
 from remit.operations.jobs import ANSWERS
 from remit.orchestrate import answers, orchestrator, phase, plan_file, progress_file
 from remit.orchestrate.orchestrator_tools import TOOLS as RESPONSIBILITIES
 from remit.orchestrate.plan import MAX_DELEGATIONS, MAX_PHASES, PARALLEL, DelegationSpec, PhaseSpec, Plan
 from remit.orchestrate.plan_file import read_plan
-from remit.registry import api, fields, frontmatter, plugin_root, plugins, tools
+from remit.registry import fields, frontmatter, plugin_root, plugins, resolution, tools
+from remit.registry.definition import POLICIES, RUNNERS, Brief, JobRequest
 from remit.registry.fields import SPELLINGS
-from remit.registry.model import POLICIES, RUNNERS, Brief, JobRequest
-from remit.registry.models import INHERIT, TABLE
+from remit.registry.model_names import INHERIT, TABLE
 from remit.registry.plugins import LAYOUTS
 from remit.registry.tools import ALIASES, CATALOGUE, OFFERED
 from remit.rules.base import Rule
@@ -227,7 +227,7 @@ def test_every_field_of_a_job_and_of_a_brief_is_documented() -> None:
         ("values in the frontmatter", f"{frontmatter.MAX_VALUES:,}"),
         ("values inside values", f"{frontmatter.MAX_DEPTH}"),
         ("fields of frontmatter that is read field by field", f"{frontmatter.MAX_REPAIRED:,}"),
-        ("text put in for variables", f"{api.MAX_FILLED:,} characters"),
+        ("text put in for variables", f"{resolution.MAX_FILLED:,} characters"),
     ],
 )
 def test_limits_of_definitions_are_those_of_the_code(what: str, limit: str) -> None:

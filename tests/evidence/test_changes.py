@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from remit.checking import Verdict, check_text
-from remit.contract.model import Result
 from remit.contract.parse import parse
+from remit.contract.result_data import Result
 from remit.evidence.changes import ChangeChecker
 from remit.evidence.model import ChangeClaim
 from remit.evidence.receipts import Receipt, ReceiptIndex

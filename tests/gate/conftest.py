@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from remit.gate.decide import decide
-from remit.gate.model import Decision, ToolUse
 from remit.gate.session import SessionState
 from remit.gate.settings import GateSettings
 from remit.gate.settle import settle
+from remit.gate.tool_use import Decision, ToolUse
 
 SPEC = "# Orders\n\nVersion: 1.0.0\n\nThe service should recieve orders within 30 seconds.\n- one\n- two\n"
 
@@ -65,7 +65,7 @@ class Session:
 @pytest.fixture
 def project(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     # pytest's folders are temporary ones, where the gate lets everybody write.
-    monkeypatch.setattr("remit.gate.paths._is_scratch", lambda real: real.startswith(("/dev/", "/scratch/")))
+    monkeypatch.setattr("remit.gate.project_paths._is_scratch", lambda real: real.startswith(("/dev/", "/scratch/")))
     root = tmp_path_factory.mktemp("project")
     for folder in ("src", "tests", "docs/specs", ".remit"):
         (root / folder).mkdir(parents=True)

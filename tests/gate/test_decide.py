@@ -18,11 +18,11 @@ from remit.gate.decide import decide, decide_stop
 from remit.gate.declarations import declare, refuse_without_effect
 from remit.gate.delegations import close_delegation, open_delegation
 from remit.gate.log import find_decision, log_entries, session_summary
-from remit.gate.model import ToolUse
-from remit.gate.rules import RULES
+from remit.gate.rule_texts import RULES
 from remit.gate.session import SessionState
 from remit.gate.settings import GateSettings
 from remit.gate.settle import settle
+from remit.gate.tool_use import ToolUse
 from remit.lean_json import dumps, loads
 
 SECRET = "sk-live-4f9a8b7c6d5e"
@@ -356,7 +356,7 @@ def test_a_decision_loads_only_a_little_of_the_standard_library() -> None:
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "before = set(sys.modules)\n"
         "from remit.gate.session_store import open_session\n"
-        "from remit.gate.model import ToolUse\nfrom remit.gate.decide import decide\n"
+        "from remit.gate.tool_use import ToolUse\nfrom remit.gate.decide import decide\n"
         "from remit.gate.settings import GateSettings\n"
         "with open_session(sys.argv[2], 's') as state:\n"
         "    decide(ToolUse('Read', {'file_path': '/x/a.py'}), state, GateSettings(), '/x')\n"

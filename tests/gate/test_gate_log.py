@@ -11,11 +11,11 @@ import pytest
 from remit.errors import UsageError
 from remit.gate.decide import decide
 from remit.gate.log import dry_run, exception_cost, explain_decision, find_decision, read_payload
-from remit.gate.model import ToolUse
 from remit.gate.record_store import open_store
-from remit.gate.rules import FIRM, INSTEAD, RULES, describe_rule
+from remit.gate.rule_texts import FIRM, INSTEAD, RULES, describe_rule
 from remit.gate.session_store import find_session, open_session, read_session, recorded_sessions
 from remit.gate.settings import GateSettings
+from remit.gate.tool_use import ToolUse
 
 
 def record(folder: Path, session: str, at: float, *, denied: bool = False) -> None:

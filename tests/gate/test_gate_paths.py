@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.gate.paths import classify, count_lines, locate, read_text
+from remit.gate.project_paths import classify, count_lines, locate, read_text
 from remit.gate.settings import GateSettings
 from remit.globs import expand_braces, find_matches, matches_glob
 

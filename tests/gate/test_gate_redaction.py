@@ -10,10 +10,10 @@ from remit.clients.hooks import project
 from remit.gate import redaction
 from remit.gate.decide import decide
 from remit.gate.declarations import declare
-from remit.gate.model import ToolUse
 from remit.gate.redaction import may_contain_secret, redacted
 from remit.gate.session import SessionState
 from remit.gate.settings import GateSettings
+from remit.gate.tool_use import ToolUse
 
 assert project.ProjectContext, "importing it puts the rules in place"
 TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3

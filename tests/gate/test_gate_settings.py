@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from remit.configuration import load
-from remit.dispatch.settings import load_settings
+from remit.dispatch.worker_settings import load_settings
 from remit.errors import ConfigurationError
-from remit.gate.rules import FIRM
+from remit.gate.rule_texts import FIRM
 from remit.gate.settings import LIMITS, GateSettings, from_configuration, settings_mapping
 
 EXCEPTION = '[[gate.exceptions]]\nrule = "edit-code"\npaths = ["gen/**"]\nreason = "made by a tool"\n'

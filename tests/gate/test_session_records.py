@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from remit.gate.call_record import forget_call, load_record, record_before
-from remit.gate.model import ToolUse
 from remit.gate.record_store import open_store
 from remit.gate.reverse_patch import FileVersion, allowed_revert, keep_reverse_patch
 from remit.gate.session import MAX_ENTRIES, SessionState
 from remit.gate.session_entries import ChangeEntry, Declaration, Window
+from remit.gate.tool_use import ToolUse
 
 
 def test_a_record_of_another_form_is_not_used(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import pytest
 from remit.errors import EnvironmentBroken
 from remit.gate.decide import decide
 from remit.gate.delegation import Delegation
-from remit.gate.model import ToolUse
 from remit.gate.record_store import open_store, store_path
 from remit.gate.session import MAX_ENTRIES, SessionState
 from remit.gate.session_entries import Declaration, Grant
@@ -25,6 +24,7 @@ from remit.gate.session_store import (
     remove_session,
 )
 from remit.gate.settings import GateSettings
+from remit.gate.tool_use import ToolUse
 from remit.lean_json import dumps, loads
 
 SESSION = "9f3279c5-453e-45ba-9d76-6896353ab6a1"

@@ -13,7 +13,7 @@ from remit.ledger.items import AgentVersion, ItemOrigin, items_of
 from remit.ledger.recorded_merge import record_of
 from remit.merging.dismissals import FILE, apply_dismissals
 from remit.merging.merge import merge_reports
-from remit.merging.model import Merge, MergeSettings, Opinion, Report, ReportedFinding, ReportedStatement
+from remit.merging.merge_data import Merge, MergeSettings, Opinion, Report, ReportedFinding, ReportedStatement
 from remit.workspace.files import WorkTree
 
 CODE = "first = 1\nquery = 'SELECT ' + text\nrun(query)\nlast = 4\n"

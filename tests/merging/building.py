@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from remit.contract.findings import Severity
-from remit.merging.model import Opinion, Report, ReportedFinding, ReportedStatement
+from remit.merging.merge_data import Opinion, Report, ReportedFinding, ReportedStatement
 
 AGENTS = ("security-auditor", "qa-engineer", "code-explorer", "ruff", "bandit")
 

@@ -12,7 +12,7 @@ import remit
 from remit.errors import UsageError
 from remit.merging.inputs import failed_report, with_error
 from remit.merging.merge import hide_baseline, merge_reports, only_changed
-from remit.merging.model import Merge, MergedFinding, MergeSettings
+from remit.merging.merge_data import Merge, MergedFinding, MergeSettings
 
 ROOT = Path(__file__).parents[2]
 INPUTS = sorted((ROOT / "examples/reviews/inputs").iterdir())

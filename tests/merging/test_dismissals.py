@@ -27,7 +27,7 @@ from remit.merging.dismissals import (
     render_dismissals,
 )
 from remit.merging.merge import merge_reports
-from remit.merging.model import Merge, MergeSettings, ReportedFinding
+from remit.merging.merge_data import Merge, MergeSettings, ReportedFinding
 from remit.merging.previous import reports_of
 from remit.surfaces.cli import main
 from remit.workspace.files import WorkTree

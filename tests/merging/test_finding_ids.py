@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.merging.merge import merge_reports
-from remit.merging.model import Merge, MergeSettings, Report
+from remit.merging.merge_data import Merge, MergeSettings, Report
 from remit.merging.previous import reports_of
 
 

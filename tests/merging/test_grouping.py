@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from remit.merging import grouping
 from remit.merging.grouping import group_findings
 from remit.merging.merge import merge_reports, row_order
-from remit.merging.model import MergeSettings, Report, ReportedFinding
+from remit.merging.merge_data import MergeSettings, Report, ReportedFinding
 from remit.merging.titles import SAME_TITLE, folded_title, title_similarity
 
 

@@ -14,12 +14,12 @@ import pytest
 
 from remit.evidence.sources import open_sources
 from remit.merging import grouping
-from remit.merging.api import merge_stream
 from remit.merging.dismissals import apply_dismissals
 from remit.merging.drafts import StoredFindings
 from remit.merging.inputs import Input
 from remit.merging.merge import merge_reports
-from remit.merging.model import Merge, MergeSettings, Opinion, Report, ReportedFinding
+from remit.merging.merge_data import Merge, MergeSettings, Opinion, Report, ReportedFinding
+from remit.merging.merge_documents import merge_stream
 from remit.reports.merge.sarif import merge_sarif
 from remit.workspace import files
 from remit.workspace.files import Workspace

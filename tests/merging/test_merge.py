@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from remit.merging.grouping import group_findings
 from remit.merging.merge import merge_reports, row_order
-from remit.merging.model import SCALE, Conflict, Merge, MergeSettings, Report, ReportedFinding, ReportedStatement
+from remit.merging.merge_data import SCALE, Conflict, Merge, MergeSettings, Report, ReportedFinding, ReportedStatement
 from remit.merging.previous import reports_of
 
 DEFAULT = MergeSettings()

@@ -18,9 +18,9 @@ from remit.evidence.document import Segment
 from remit.evidence.model import Checked, Claim, Facts, Judgement
 from remit.merging import adjust
 from remit.merging.merge import merge_reports
-from remit.merging.model import MergeSettings, Report, ReportedFinding
+from remit.merging.merge_data import MergeSettings, Report, ReportedFinding
 from remit.merging.sarif.read import open_sarif, read_sarif
-from remit.merging.sarif.rules import _severities, result_severity
+from remit.merging.sarif.tool_rules import _severities, result_severity
 from remit.workspace.files import Workspace, WorkTree
 
 ROOT = Path(__file__).parents[2]

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.contract.findings import Severity
-from remit.merging.api import merge_inputs, merge_stream
 from remit.merging.drafts import StoredDrafts, StoredFindings
 from remit.merging.inputs import Input
 from remit.merging.merge import hide_baseline, only_changed, revise
-from remit.merging.model import (
+from remit.merging.merge_data import (
     SCALE,
     Conflict,
     Merge,
@@ -23,6 +22,7 @@ from remit.merging.model import (
     ReportedFinding,
     ReportedStatement,
 )
+from remit.merging.merge_documents import merge_inputs, merge_stream
 from remit.merging.previous import reports_of
 
 AGENTS = ("a", "b", "a\0", "é")

@@ -29,7 +29,7 @@ from remit.operations.merge import MergeDocuments
 from remit.operations.served import OPERATIONS, TOOLS
 from remit.surfaces.cli.group import remit as commands
 from remit.surfaces.cli.printing import operation_options
-from remit.surfaces.server.api import openapi_document
+from remit.surfaces.server.api_routes import openapi_document
 
 #: Operation -> its command
 COMMANDS: dict[type[msgspec.Struct], str] = {

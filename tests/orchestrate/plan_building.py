@@ -12,8 +12,8 @@ from support.running import Fleet
 from support.waiting import PATIENCE
 
 from remit.dispatch.submit import Resolving
-from remit.orchestrate import api
-from remit.orchestrate.api import PlanResult
+from remit.orchestrate import delegating
+from remit.orchestrate.delegating import PlanResult
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
 from remit.registry.lookup import Registry
 from remit.store.plans import Delegation
@@ -128,11 +128,13 @@ class Run:
 
         fleet = self.fleet
         async with asyncio.timeout(PATIENCE):
-            await api.drive_plan(fleet.database, fleet.settings, self.number, resolving=self._resolving, **options)
+            await delegating.drive_plan(
+                fleet.database, fleet.settings, self.number, resolving=self._resolving, **options
+            )
         return await self.result()
 
     async def result(self) -> PlanResult:
-        return await api.plan_result(self.fleet.database, self.number)
+        return await delegating.plan_result(self.fleet.database, self.number)
 
     async def steps(self, delegation: Delegation | None = None) -> list[tuple[str, str]]:
         """Return the steps and their reasons."""
@@ -149,7 +151,7 @@ class Run:
 async def begun(fleet: Fleet, spec: Plan, *names: str, concurrency: int = 5) -> AsyncIterator[Run]:
     """Store a plan and run a worker for its jobs."""
     team = agents(*(names or {each.agent for part in spec.phases for each in part.delegations}))
-    number = await api.begin_plan(fleet.database, spec, fleet.project, is_new=True)
+    number = await delegating.begin_plan(fleet.database, spec, fleet.project, is_new=True)
     async with fleet.working(concurrency):
         yield Run(fleet, spec, number, team)
 

@@ -23,7 +23,7 @@ from plan_building import (
 from support.running import Play
 
 from remit.orchestrate.plan import DelegationSpec
-from remit.orchestrate.review import REVIEWERS
+from remit.orchestrate.review_team import REVIEWERS
 from remit.store import jobs, plans
 
 pytest_plugins = ("support.running",)

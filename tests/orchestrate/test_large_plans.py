@@ -11,7 +11,7 @@ from plan_building import phase as phase_of
 from support.running import Play
 
 from remit.dispatch.submit import Resolving
-from remit.orchestrate import api
+from remit.orchestrate import delegating
 from remit.orchestrate.phase import MAX_INPUTS
 from remit.store import plans
 
@@ -49,15 +49,15 @@ async def test_a_driver_never_holds_the_results_of_a_whole_phase(play: Play, mon
     async with play(CHAT) as fleet:
         await fleet.rows(_OVER.format(result=result("scout")))
         await fleet.rows(_TRIGGER)
-        number = await api.begin_plan(fleet.database, spec, fleet.project, is_new=True)
+        number = await delegating.begin_plan(fleet.database, spec, fleet.project, is_new=True)
         monkeypatch.setattr(plans, "whole_delegations", counted)
         monkeypatch.setattr(plans, "delegations_of", told)
         async with asyncio.timeout(60):
-            state = await api.drive_plan(
+            state = await delegating.drive_plan(
                 fleet.database, fleet.settings, number, resolving=Resolving(registry=agents("scout"))
             )
         monkeypatch.undo()
-        found = await api.plan_result(fleet.database, number)
+        found = await delegating.plan_result(fleet.database, number)
         [(prompt,)] = await fleet.rows("SELECT prompt FROM remit.jobs ORDER BY id DESC LIMIT 1")
     assert state == "finished"
     assert {each.state for each in found.delegations} == {"accepted"}

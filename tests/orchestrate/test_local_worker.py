@@ -16,12 +16,12 @@ from remit.dispatch.submit import Resolving
 from remit.dispatch.worker import Worker
 from remit.errors import EnvironmentBroken
 from remit.operations.jobs import Orchestrate
-from remit.orchestrate import api
+from remit.orchestrate import delegating
 from remit.orchestrate.local_worker import LocalWorker, ensure_worker
 from remit.orchestrate.orchestrator import build_orchestrator
-from remit.registry.model import ORCHESTRATOR
+from remit.registry.definition import ORCHESTRATOR
 from remit.surfaces.cli import run as run_module
-from remit.surfaces.cli.plans import drive_with_progress
+from remit.surfaces.cli.plan_commands import drive_with_progress
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -56,10 +56,10 @@ async def test_waiting_for_a_job_raises_the_error_of_a_dead_worker(play: Play) -
 async def test_a_plan_whose_worker_died_can_be_resumed(play: Play) -> None:
     spec = plan(phase("look", one("scout")))
     async with play() as fleet, asyncio.timeout(PATIENCE):
-        number = await api.begin_plan(fleet.database, spec, fleet.project)
+        number = await delegating.begin_plan(fleet.database, spec, fleet.project)
         with pytest.raises(EnvironmentBroken, match=DIED):
             async with ensure_worker(fleet.database, fleet.settings) as queue:
-                await api.drive_plan(
+                await delegating.drive_plan(
                     fleet.database, fleet.settings, number, queue=queue, resolving=Resolving(registry=agents("scout"))
                 )
         assert await fleet.rows("SELECT state, driver FROM remit.plans") == [("running", None)]
@@ -87,7 +87,7 @@ async def test_remit_orchestrate_ends_with_the_error_of_its_worker(play: Play) -
 @pytest.mark.usefixtures("dying")
 async def test_remit_plan_ends_with_the_error_of_its_worker_and_releases_the_plan(play: Play) -> None:
     async with play() as fleet, asyncio.timeout(PATIENCE):
-        number = await api.begin_plan(fleet.database, plan(phase("look", one("scout"))), fleet.project)
+        number = await delegating.begin_plan(fleet.database, plan(phase("look", one("scout"))), fleet.project)
         with pytest.raises(EnvironmentBroken, match=DIED):
             await drive_with_progress(fleet.database, fleet.settings, number, Resolving(registry=agents("scout")))
         assert await fleet.rows("SELECT driver FROM remit.plans") == [(None,)]

@@ -9,13 +9,13 @@ from plan_building import CHAT, CUT, result, says
 from support.commands import ANTHROPIC
 from support.running import Fleet, Play, tools
 
-from remit.gate.rules import RULES
+from remit.gate.rule_texts import RULES
 from remit.gate.settings import GateSettings
 from remit.orchestrate.answers import give_answer
 from remit.orchestrate.orchestrator import build_orchestrator, cited_files
 from remit.orchestrate.orchestrator_tools import TOOLS, orchestrator_prompt
 from remit.orchestrate.progress_file import read_progress
-from remit.registry.model import ORCHESTRATOR
+from remit.registry.definition import ORCHESTRATOR
 from remit.registry.plugins import built_in_team
 from remit.store import plans
 from remit.store.jobs import Job

@@ -12,10 +12,10 @@ from test_orchestrator import ME, orchestrated, submitted
 
 from remit.dispatch.finish import remove_orphans
 from remit.errors import UsageError
-from remit.orchestrate import api
+from remit.orchestrate import delegating
 from remit.orchestrate.answers import give_answer
 from remit.orchestrate.orchestrator import build_orchestrator
-from remit.registry.model import ORCHESTRATOR
+from remit.registry.definition import ORCHESTRATOR
 from remit.store import jobs, plans
 
 pytest_plugins = ("support.running",)
@@ -124,5 +124,5 @@ async def test_a_question_can_be_answered_but_not_resumed(play: Play) -> None:
         with pytest.raises(
             UsageError, match=f"plan {question.plan} is a question of job 1: list it with `remit plan questions`"
         ):
-            await api.drive_plan(fleet.database, fleet.settings, question.plan)
+            await delegating.drive_plan(fleet.database, fleet.settings, question.plan)
         assert await open_ones(fleet) == [question.id]

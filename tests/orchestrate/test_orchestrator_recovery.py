@@ -15,7 +15,7 @@ from remit.gate.delegations import open_delegations
 from remit.gate.session_store import open_session
 from remit.orchestrate.answers import give_answer
 from remit.orchestrate.orchestrator import MAX_SAME, GateSession, Orchestrator, build_orchestrator
-from remit.registry.model import ORCHESTRATOR
+from remit.registry.definition import ORCHESTRATOR
 from remit.store import plans
 from remit.store.transcript import Transcript
 

@@ -12,9 +12,9 @@ from test_orchestrator import EXPLORER, ME, answers, submitted
 
 from remit.aio import cancel_and_wait
 from remit.dispatch.submit import Resolving
-from remit.orchestrate import api
+from remit.orchestrate import delegating
 from remit.orchestrate.orchestrator import build_orchestrator
-from remit.registry.model import ORCHESTRATOR
+from remit.registry.definition import ORCHESTRATOR
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio
@@ -46,7 +46,7 @@ async def test_it_does_not_count_as_hung_while_it_waits_for_results(play: Play) 
     turns = {ME: [tools(("Results", {"phase": "explore"})), {"text": "Done."}], EXPLORER: HELD}
     async with play(conversations=turns, hung_seconds=2) as fleet:
         number = await submitted(fleet)
-        left = await api.begin_plan(
+        left = await delegating.begin_plan(
             fleet.database, plan(phase("explore", one("code-explorer", kind="generic"))), fleet.project
         )
         await fleet.rows("UPDATE remit.plans SET digest = %s WHERE id = %s", f"orchestrate-{number}-1:x", left)
@@ -77,9 +77,9 @@ async def test_a_job_that_waited_long_is_requeued_with_its_priority(play: Play) 
         return "spare"
 
     async with play() as fleet:
-        number = await api.begin_plan(fleet.database, plan(phase("look", one("scout"))), fleet.project)
+        number = await delegating.begin_plan(fleet.database, plan(phase("look", one("scout"))), fleet.project)
         driving = asyncio.create_task(
-            api.drive_plan(
+            delegating.drive_plan(
                 fleet.database, fleet.settings, number, spare=spare, resolving=Resolving(registry=agents("scout"))
             )
         )

@@ -12,7 +12,7 @@ import pytest
 from plan_building import agents, one, phase, plan
 
 from remit.errors import UsageError
-from remit.orchestrate.api import first_version_digest
+from remit.orchestrate.delegating import first_version_digest
 from remit.orchestrate.plan import MAX_DELEGATIONS, DelegationSpec, delegation_names
 from remit.orchestrate.plan_file import check_plan, read_plan
 

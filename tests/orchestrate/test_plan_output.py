@@ -13,10 +13,10 @@ from plan_building import CHAT, begun, one, phase, plan
 from support.running import Play, tools
 from test_orchestrator import ME, lookup, orchestrated
 
-from remit.orchestrate.api import PlanResult
-from remit.reports.jobs import event_lines
+from remit.orchestrate.delegating import PlanResult
+from remit.reports.job_text import event_lines
 from remit.reports.layout import plain_lines
-from remit.reports.plans import dry_run_lines, job_summary, next_step_text, plan_lines
+from remit.reports.plan_text import dry_run_lines, job_summary, next_step_text, plan_lines
 from remit.store import plans
 from remit.store.events import Event
 from remit.surfaces.cli.progress import command as progress_command

@@ -15,7 +15,7 @@ from support.running import Play
 import remit
 from remit.errors import UsageError
 from remit.orchestrate.plan import DelegationSpec
-from remit.registry import api as registry_api
+from remit.registry import resolution as registry_api
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.anyio

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from remit.registry import api
+from remit.registry import resolution
 from remit.surfaces.cli import main
 
 Write = Callable[..., Path]
@@ -33,7 +33,7 @@ def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
         if name.startswith(("REMIT_", "GBRAIN_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(api, "_loaded", [])
+    monkeypatch.setattr(resolution, "_loaded", [])
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
 
 

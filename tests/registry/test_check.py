@@ -8,7 +8,7 @@ import pytest
 
 from remit.errors import UsageError
 from remit.registry import plugin_root
-from remit.registry.check import FixedDefinition, check_path, fix_definition
+from remit.registry.plugin_check import FixedDefinition, check_path, fix_definition
 from remit.registry.tools import OFFERED, AllowList, find_tool, split_names
 
 ALLOWED = AllowList(OFFERED)
@@ -74,7 +74,7 @@ def test_file_that_cannot_be_replaced_is_an_error(tmp_path: Path, monkeypatch: p
         raise OSError(28, "No space left on device")
 
     (tmp_path / "old.md").write_bytes(VALID.replace(b"\n", b"\r\n"))
-    monkeypatch.setattr("remit.registry.check.replace_file", refuse)
+    monkeypatch.setattr("remit.registry.plugin_check.replace_file", refuse)
     with pytest.raises(UsageError, match=r"old\.md: it cannot be fixed: No space left on device"):
         check_path(tmp_path, ALLOWED, fix=True)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from remit.registry.definition import Plugin
 from remit.registry.lookup import Registry, load_registry
-from remit.registry.model import Plugin
 from remit.registry.tools import OFFERED, AllowList
 
 Write = Callable[..., Path]

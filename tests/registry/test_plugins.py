@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from remit import get_definition, reload_registry, resolve
-from remit.registry.api import open_registry
 from remit.registry.lookup import Registry, load_registry
 from remit.registry.plugins import BUILT_IN, built_in_team
+from remit.registry.resolution import open_registry
 from remit.registry.tools import OFFERED, AllowList
 
 Write = Callable[..., Path]

@@ -16,10 +16,10 @@ from remit import JobRequest, resolve
 from remit.contract.kinds import KINDS
 from remit.contract.profiles import PROFILES
 from remit.errors import ConfigurationError, UsageError
-from remit.registry.api import RequestRefused
-from remit.registry.models import TABLE
+from remit.registry.model_names import TABLE
+from remit.registry.resolution import RequestRefused
 from remit.registry.tools import ALIASES, CATALOGUE, OFFERED, AllowList, find_tool
-from remit.reports.agents import brief_schema
+from remit.reports.agent_definitions import brief_schema
 from remit.rules.instructions import instructions
 from remit.testing import registry
 

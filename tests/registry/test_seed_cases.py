@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from remit import resolve
-from remit.registry.api import DEFAULT_SYSTEM
+from remit.registry.resolution import DEFAULT_SYSTEM
 from remit.registry.tools import OFFERED
 from remit.testing import registry
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from remit import resolve
-from remit.registry.api import open_registry
+from remit.registry.definition import Definition
 from remit.registry.lookup import Registry, load_registry
-from remit.registry.model import Definition
-from remit.registry.models import TABLE
+from remit.registry.model_names import TABLE
 from remit.registry.plugins import built_in_team
+from remit.registry.resolution import open_registry
 from remit.registry.tools import OFFERED, AllowList, find_tool
 
 #: As section 4 of the contract has them.

@@ -34,7 +34,7 @@ from remit.merging.content import (
     Statement,
 )
 from remit.merging.merge import merge_reports
-from remit.merging.model import SCALE, AgentReport, Conflict, Counts, Merge, MergedFinding, MergeSettings, Opinion
+from remit.merging.merge_data import SCALE, AgentReport, Conflict, Counts, Merge, MergedFinding, MergeSettings, Opinion
 from remit.reports.merge.annotations import github_commands
 
 ROOT = Path(__file__).resolve().parents[2]

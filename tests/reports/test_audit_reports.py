@@ -10,7 +10,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.reports.audit import (
+from remit.reports.audit_report import (
     AuditReport,
     AuditSession,
     AuditSkipped,

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 from remit.ledger.calibration import calibrate
 from remit.ledger.learned import DecidedOpinion, learn
 from remit.ledger.scorecards import Scorecard, Sums, compare
-from remit.reports.calibration import calibration_lines, calibration_svg
+from remit.reports.calibration_chart import calibration_lines, calibration_svg
 from remit.reports.layout import plain_lines
-from remit.reports.ledger import difference_lines, learned_lines, scorecard_lines
+from remit.reports.scorecard_text import difference_lines, learned_lines, scorecard_lines
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -16,7 +16,7 @@ from remit.checking import Options, Verdict, check_text
 from remit.evidence.sources import Sources
 from remit.reports.formats import check_github, check_json, check_junit
 from remit.reports.layout import display_width, escape_control, plain_lines
-from remit.reports.text import check_text_lines
+from remit.reports.verdict_text import check_text_lines
 from remit.rules.examples import TREE, sample_text
 from remit.workspace.files import WorkTree
 

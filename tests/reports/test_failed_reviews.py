@@ -11,7 +11,7 @@ from merge_samples import merge_github
 
 from remit.merging.inputs import failed_report
 from remit.merging.merge import merge_reports, with_coverage
-from remit.merging.model import LanguageCoverage, Merge, MergeSettings
+from remit.merging.merge_data import LanguageCoverage, Merge, MergeSettings
 from remit.reports.formats import format_json
 from remit.reports.layout import plain_lines
 from remit.reports.merge.annotations import merge_junit

@@ -11,12 +11,12 @@ import pytest
 from remit.gate.decide import decide
 from remit.gate.delegations import close_delegation, open_delegation
 from remit.gate.log import find_decision
-from remit.gate.model import ToolUse
-from remit.gate.rules import RULES
+from remit.gate.rule_texts import RULES
 from remit.gate.session import SessionState
 from remit.gate.session_entries import DecisionEntry, Declaration
 from remit.gate.settings import GateSettings
-from remit.reports.gate import (
+from remit.gate.tool_use import ToolUse
+from remit.reports.gate_sessions import (
     decision_lines,
     decision_schema,
     declared_lines,

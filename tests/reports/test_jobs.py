@@ -10,7 +10,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from remit.reports.jobs import event_lines, job_lines, job_schema, job_shape, jobs_shape, list_lines, usage_text
+from remit.reports.job_text import event_lines, job_lines, job_schema, job_shape, jobs_shape, list_lines, usage_text
 from remit.reports.layout import display_width, plain_lines
 from remit.store.events import Event
 from remit.store.jobs import Job

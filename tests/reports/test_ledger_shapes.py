@@ -13,7 +13,6 @@ from remit.ledger.calibration import calibrate
 from remit.ledger.learned import DecidedOpinion, learn
 from remit.ledger.ledger_entries import LedgerEntry
 from remit.ledger.scorecards import Scorecard, Sums
-from remit.reports.ledger import scorecard_shape
 from remit.reports.ledger_shapes import (
     LEDGER_SHAPES,
     AccessTokenShape,
@@ -22,6 +21,7 @@ from remit.reports.ledger_shapes import (
     export_line,
     ledger_schema,
 )
+from remit.reports.scorecard_text import scorecard_shape
 
 AT = datetime(2026, 3, 2, tzinfo=UTC)
 OPINION = DecidedOpinion(item=1, agent="bandit", confidence=90, is_confirmed=True, at=AT)

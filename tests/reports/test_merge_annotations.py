@@ -10,7 +10,7 @@ from hypothesis import given
 from merge_samples import LOST, PLACES, example, finding, merge_github, merge_of, merges
 
 from remit.contract.findings import Severity
-from remit.merging.model import AgentReport, Conflict, Merge
+from remit.merging.merge_data import AgentReport, Conflict, Merge
 from remit.reports.merge.annotations import merge_junit
 from remit.reports.merge.decision import failures_of
 

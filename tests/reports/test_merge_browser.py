@@ -13,7 +13,7 @@ import pytest
 from merge_samples import PLACES, example, finding, merge_of, sources
 from support.browser import browsing
 
-from remit.merging.model import Conflict, Merge
+from remit.merging.merge_data import Conflict, Merge
 from remit.reports.merge.html import TITLE, merge_html
 
 pytestmark = pytest.mark.process

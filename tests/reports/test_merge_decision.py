@@ -9,7 +9,7 @@ from remit.checking import Options, check_text
 from remit.evidence.sources import open_sources
 from remit.merging.inputs import read_input
 from remit.merging.merge import merge_reports, with_coverage
-from remit.merging.model import AgentReport, LanguageCoverage, Merge, MergeSettings
+from remit.merging.merge_data import AgentReport, LanguageCoverage, Merge, MergeSettings
 from remit.merging.previous import reports_of
 from remit.reports.layout import plain_lines
 from remit.reports.merge.decision import decision_text

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from merge_samples import LOST, PLACES, SHOP, example, finding, merge_of, merges, sources
 
-from remit.merging.model import AgentReport, Conflict, Merge
+from remit.merging.merge_data import AgentReport, Conflict, Merge
 from remit.reports.merge import html as page
 from remit.reports.merge.html import ReportSource, merge_html, report_source
 from remit.workspace import git

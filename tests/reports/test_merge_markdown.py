@@ -15,7 +15,7 @@ from remit.contract.render import render
 from remit.contract.template import find_placeholders
 from remit.evidence.sources import Sources
 from remit.merging.content import DesignDifference, Sections, Statement
-from remit.merging.model import AgentReport, Conflict, Merge
+from remit.merging.merge_data import AgentReport, Conflict, Merge
 from remit.reports.merge.markdown import merge_markdown, merged_result
 from remit.reports.merge.parts import safe_text
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.contract.findings import Severity
-from remit.merging.model import AgentReport, Conflict, Counts, Merge, MergedFinding, MergeStatus, Opinion
+from remit.merging.merge_data import AgentReport, Conflict, Counts, Merge, MergedFinding, MergeStatus, Opinion
 from remit.merging.sarif.read import read_sarif
 from remit.reports.merge.sarif import FINGERPRINT, ROOT, Profile, merge_sarif
 from remit.surfaces.cli.merge import merge_command

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from merge_samples import LOST, PLACES, SHOP, example, finding, merge_of, merges, sources
 
-from remit.merging.model import AgentReport, Conflict, Merge
+from remit.merging.merge_data import AgentReport, Conflict, Merge
 from remit.reports.layout import display_width, escape_control, plain_lines, wrap_text
 from remit.reports.merge.text import merge_text_lines
 

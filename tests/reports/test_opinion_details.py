@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from merge_samples import opinions
 
-from remit.merging.model import Opinion
+from remit.merging.merge_data import Opinion
 from remit.reports.merge.parts import OpinionDetails, opinion_details
 
 

@@ -23,8 +23,8 @@ from remit.reports.accusations import cited_text, rule_of, worth_a_look
 from remit.reports.formats import check_github, check_json, check_junit
 from remit.reports.layout import display_width, escape_control, plain_lines
 from remit.reports.shapes import check_shape
-from remit.reports.text import OUTCOME_STYLES, check_text_lines
-from remit.reports.verify import verify_lines, verify_markdown, verify_sarif
+from remit.reports.verdict_text import OUTCOME_STYLES, check_text_lines
+from remit.reports.verify_text import verify_lines, verify_markdown, verify_sarif
 from remit.rules.catalog import NAMES
 from remit.verifying import OPTIONS
 from remit.workspace.files import WorkTree

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from remit.clients.hooks.compiled import COMPILER, SCHEMA, environment, stamp, write_compiled
-from remit.clients.hooks.events import handle_event
-from remit.gate import paths
+from remit.clients.hooks.hook_events import handle_event
+from remit.gate import project_paths
 from remit.gate.record_store import store_path
 from remit.gate.session import SessionState
 from remit.gate.session_store import read_session
@@ -217,8 +217,8 @@ def told_person(answer: dict[str, Any]) -> str:
 
 def use_as_home(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Use the scratch home folder. Folders of pytest are temporary ones, in which the gate lets everybody write."""
-    is_scratch = paths._is_scratch
-    monkeypatch.setattr(paths, "_is_scratch", lambda real: is_scratch(real) and not real.startswith(str(root)))
+    is_scratch = project_paths._is_scratch
+    monkeypatch.setattr(project_paths, "_is_scratch", lambda real: is_scratch(real) and not real.startswith(str(root)))
     monkeypatch.setenv("HOME", str(root / "home"))
     for name in ("REMIT_GATE_MODE", "CLAUDE_CONFIG_DIR", "TMPDIR"):
         monkeypatch.delenv(name, raising=False)

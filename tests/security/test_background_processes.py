@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from scratch_project import SESSION, ScratchProject, decision_of, told_person
 
-from remit.clients.hooks.events import handle_event
+from remit.clients.hooks.hook_events import handle_event
 from remit.gate import leftover_processes as processes
 from remit.gate.leftover_processes import is_running, left_running, process_time
 from remit.gate.session_entries import Process

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from remit.dispatch.tools import confined, openat
-from remit.dispatch.tools.model import ToolLimits
+from remit.dispatch.tools.tool_types import ToolLimits
 from remit.dispatch.tools.toolbox import Toolbox
 from remit.registry.tools import OFFERED
 

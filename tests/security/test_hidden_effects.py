@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from scratch_project import FILES, SESSION, ScratchProject, decision_of, told_person
 
-from remit.clients.hooks.events import handle_event
+from remit.clients.hooks.hook_events import handle_event
 from remit.gate import effects, linked_files
 from remit.gate import leftover_processes as processes
 from remit.gate.declarations import declare

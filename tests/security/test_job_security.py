@@ -16,11 +16,11 @@ from support.running import Play, tools
 
 from remit.configuration import load, settings_digests
 from remit.dispatch.health import HealthFact, _sandbox
-from remit.dispatch.settings import load_settings
 from remit.dispatch.tools import sandbox, toolbox
 from remit.dispatch.tools.deciding import deciding_entries
-from remit.dispatch.tools.model import ToolLimits, ToolOutput
+from remit.dispatch.tools.tool_types import ToolLimits, ToolOutput
 from remit.dispatch.tools.toolbox import Toolbox
+from remit.dispatch.worker_settings import load_settings
 from remit.errors import ConfigurationError, UsageError
 from remit.registry.tools import OFFERED
 from remit.testing import registry

@@ -19,20 +19,20 @@ import remit
 from remit.clients.claude_code.hook_entries import hook_entries, is_ours
 from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
 from remit.clients.setup import install
+from remit.clients.setup.file_changes import FileChange, InstallRecord, read_bytes, write_bytes
 from remit.clients.setup.install import plan_install
-from remit.clients.setup.plan import FileChange, InstallRecord, read_bytes, write_bytes
 from remit.clients.setup.settings_file import read_settings
 from remit.configuration import parse_toml
 from remit.contract.feedback import neutralize
 from remit.errors import EnvironmentBroken, UsageError
 from remit.gate.record_store import make_private
-from remit.merging.api import merge
-from remit.registry.api import print_notice
+from remit.merging.merge_documents import merge
+from remit.registry.resolution import print_notice
 from remit.reports.layout import escape_control, escape_json
 from remit.reports.merge.markdown import merge_markdown
 from remit.reports.merge.parts import safe_text
 from remit.rules.examples import TREE, sample_text
-from remit.surfaces.cli import ledger, printing
+from remit.surfaces.cli import ledger_commands, printing
 from remit.surfaces.cli.group import remit as command
 
 #: Variation selectors, a joiner, two fillers, an empty Braille cell, a tag.
@@ -150,7 +150,7 @@ def test_an_exported_line_has_no_escapes_on_a_terminal(monkeypatch: pytest.Monke
     monkeypatch.setattr(out, "isatty", lambda: is_terminal)
     monkeypatch.setattr(sys, "stdout", out)
     line = json.dumps({"agent": ESCAPES}, ensure_ascii=False).encode() + b"\n"
-    ledger._print_line(line)
+    ledger_commands._print_line(line)
     out.flush()
     printed = out.buffer.getvalue()  # type: ignore[attr-defined]
     assert json.loads(printed) == {"agent": ESCAPES}

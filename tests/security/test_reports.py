@@ -14,8 +14,8 @@ from remit.clients.hooks.recorded_project import merge_inputs_of
 from remit.clients.hooks.results import keep_result, list_results
 from remit.evidence.sources import open_sources
 from remit.gate.session import SessionState
-from remit.merging.api import merge_inputs
-from remit.merging.model import Merge, MergeSettings
+from remit.merging.merge_data import Merge, MergeSettings
+from remit.merging.merge_documents import merge_inputs
 from remit.orchestrate.phase import PhaseMerge, PlanReader
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
 from remit.rules.examples import TREE, sample_text

@@ -23,15 +23,15 @@ from support.running import Play, tools
 
 from remit.clients.hooks import results
 from remit.dispatch.conversation import incomplete_calls, read_messages, stored_json
-from remit.dispatch.events import EventWriter
+from remit.dispatch.event_writer import EventWriter
 from remit.dispatch.worktree import WorktreeChanges, is_complete, without_secrets
-from remit.merging.model import MergedFinding, Opinion
+from remit.merging.merge_data import MergedFinding, Opinion
 from remit.publishing.comments import comments_of
-from remit.reports.jobs import event_lines, job_lines, list_lines
+from remit.reports.job_text import event_lines, job_lines, list_lines
 from remit.reports.merge.parts import excerpt, opinion_details
 from remit.secrets.scan import redact, redact_all, redact_lines
 from remit.store import jobs
-from remit.surfaces.cli import worker as worker_command
+from remit.surfaces.cli import worker_commands as worker_command
 from remit.workspace.files import WorkTree
 
 pytest_plugins = ("support.running",)
@@ -111,8 +111,8 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Written:
     async def keep(_: Any, __: int, kind: str, data: dict[str, Any], ___: int) -> None:
         writer.texts.append(data["text"])
 
-    monkeypatch.setattr("remit.dispatch.events.add_event", keep)
-    monkeypatch.setattr("remit.dispatch.events._BATCH_CHARACTERS", 1)
+    monkeypatch.setattr("remit.dispatch.event_writer.add_event", keep)
+    monkeypatch.setattr("remit.dispatch.event_writer._BATCH_CHARACTERS", 1)
     return writer
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from remit.gate.paths import ProjectPath, classify
+from remit.gate.project_paths import ProjectPath, classify
 from remit.gate.settings import GateSettings
 from remit.publishing.comments import location_text, marks_in, quiet_text
 from remit.reports.merge.markdown import safe_text

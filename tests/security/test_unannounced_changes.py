@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from scratch_project import FILES, SESSION, ScratchProject, decision_of, told_person
 
-from remit.clients.hooks.events import handle_event
+from remit.clients.hooks.hook_events import handle_event
 from remit.gate.record_store import open_store, store_path
 from remit.gate.session_store import open_session
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.place import READS, MakePlace, Place, says, signed, tools_of
 
-from remit.registry.api import DEFAULT_SYSTEM
+from remit.registry.resolution import DEFAULT_SYSTEM
 
 pytest_plugins = ("support.running", "support.place")
 pytestmark = pytest.mark.process

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.place import CUT, MakePlace, Place, failed, says, signed
 
-from remit.orchestrate.api import first_version_digest
+from remit.orchestrate.delegating import first_version_digest
 from remit.orchestrate.plan_file import read_plan
 
 pytest_plugins = ("support.running", "support.place")

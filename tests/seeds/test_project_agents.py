@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from remit.operations.jobs import Run
 from remit.surfaces.cli.group import remit
-from remit.surfaces.cli.jobs import with_task
+from remit.surfaces.cli.job_commands import with_task
 
 
 @pytest.fixture

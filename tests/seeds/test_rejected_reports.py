@@ -12,9 +12,9 @@ from support.place import MakePlace, says, signed
 
 from remit.acceptance import judge_report
 from remit.checking import Options
-from remit.merging.api import merge, merge_inputs
 from remit.merging.inputs import Input, report_of
-from remit.merging.model import MergeSettings
+from remit.merging.merge_data import MergeSettings
+from remit.merging.merge_documents import merge, merge_inputs
 from remit.reports.merge.markdown import merge_markdown
 from remit.rules.examples import TREE, sample_text
 from remit.surfaces.cli.group import remit

@@ -13,11 +13,11 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 import remit
-from remit.contract.model import Block, Blocker, Item, Items, KeyReference, Result, Row, Table, Text
 from remit.contract.render import render
+from remit.contract.result_data import Block, Blocker, Item, Items, KeyReference, Result, Row, Table, Text
 from remit.evidence.sources import open_sources
-from remit.merging.api import merge
-from remit.merging.model import Merge
+from remit.merging.merge_data import Merge
+from remit.merging.merge_documents import merge
 from remit.reports.layout import plain_lines
 from remit.reports.merge.html import merge_html
 from remit.reports.merge.markdown import merge_markdown

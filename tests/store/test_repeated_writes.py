@@ -286,7 +286,7 @@ def test_a_cancelled_job_is_not_started_again(postgres: Postgres, tmp_path: Path
 
     async def run() -> None:
         from remit.dispatch.attempt import Attempt
-        from remit.dispatch.settings import load_settings
+        from remit.dispatch.worker_settings import load_settings
 
         registry = testing.registry("---\nname: builder\n---\nGo.")
         number = (await submitted(address, registry, [("go", tmp_path, Queueing())]))[0]

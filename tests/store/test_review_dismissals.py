@@ -19,7 +19,7 @@ from remit.ledger.items import ItemOrigin
 from remit.ledger.recorded_merge import record_of
 from remit.merging.dismissals import FILE
 from remit.merging.merge import merge_reports
-from remit.merging.model import MergeSettings, Opinion, Report, ReportedFinding
+from remit.merging.merge_data import MergeSettings, Opinion, Report, ReportedFinding
 from remit.store import review_queue
 from remit.store.database import Database, open_database
 from remit.store.review_queue import apply_dismissals, local_root

@@ -9,7 +9,7 @@ from typing import Any
 
 from remit.clients.hooks import results
 from remit.clients.hooks.compiling import compile_project
-from remit.clients.hooks.events import handle_event
+from remit.clients.hooks.hook_events import handle_event
 from remit.clients.hooks.results import KeptResult
 from remit.gate.session import SessionState
 from remit.gate.session_store import read_session

@@ -18,8 +18,8 @@ from support.terminal import is_of_a_person, opened_terminal
 from support.waiting import until
 
 from remit.configuration import load
-from remit.dispatch.settings import load_settings
 from remit.dispatch.submit import Queueing, Resolving, submit
+from remit.dispatch.worker_settings import load_settings
 from remit.registry.lookup import Registry
 from remit.store.database import open_database
 from remit.store.server import binaries

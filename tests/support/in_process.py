@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
-from remit.registry import api
+from remit.registry import resolution
 from remit.surfaces.cli import main
 
 
@@ -40,7 +40,7 @@ def run_here(folder: Path, *words: str | Path, given: bytes = b"", variables: Ma
         contextlib.chdir(folder),
         mock.patch.dict(os.environ, environment, clear=True),
         mock.patch.multiple(sys, argv=arguments, stdin=io.TextIOWrapper(io.BytesIO(given), "utf-8"), **streams),
-        mock.patch.object(api, "_loaded", []),
+        mock.patch.object(resolution, "_loaded", []),
         mock.patch.object(sys.modules["__main__"], "__package__", None),  # the help names the program by argv
     ):
         try:

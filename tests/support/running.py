@@ -20,12 +20,12 @@ from support.model_server import ModelServer, Request
 from support.waiting import PATIENCE, until_async
 
 from remit.dispatch import model_client
-from remit.dispatch.settings import Settings, load_settings
 from remit.dispatch.submit import Queueing, Resolving, submit
 from remit.dispatch.worker import Worker
-from remit.registry import api
+from remit.dispatch.worker_settings import Settings, load_settings
+from remit.registry import resolution
+from remit.registry.definition import Brief
 from remit.registry.lookup import Registry
-from remit.registry.model import Brief
 from remit.store import jobs
 from remit.store.database import Database, open_database
 from remit.store.events import Event, events_since
@@ -158,7 +158,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(api, "_loaded", [])
+    monkeypatch.setattr(resolution, "_loaded", [])
     tiny = (0.001, 0.001, 0.001)
     monkeypatch.setattr("remit.dispatch.model_client.PAUSES", tiny)
     monkeypatch.setattr("remit.dispatch.conversation.PAUSES", tiny)

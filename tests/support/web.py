@@ -16,7 +16,7 @@ from psycopg.types.json import Jsonb
 from support.waiting import PATIENCE
 
 from remit.clients.hooks.session_import import watching_sessions
-from remit.dispatch.settings import load_settings
+from remit.dispatch.worker_settings import load_settings
 from remit.store.access import Role, add_token
 from remit.store.database import Database, open_database
 from remit.store.events import ChangeFeed

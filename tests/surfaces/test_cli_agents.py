@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jsonschema
 import pytest
 
-from remit.registry import api
+from remit.registry import resolution
 from remit.registry.tools import OFFERED
 from remit.reports.layout import display_width
 from remit.surfaces.cli import main
@@ -48,7 +48,7 @@ def remit(
         if name.startswith(("REMIT_", "GBRAIN_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(api, "_loaded", [])
+    monkeypatch.setattr(resolution, "_loaded", [])
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
 
     def run(*words: str) -> Ran:

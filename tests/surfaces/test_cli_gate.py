@@ -14,14 +14,14 @@ import jsonschema
 import pytest
 
 from remit.clients.hooks.compiled import folder_of
-from remit.clients.hooks.events import handle_event
+from remit.clients.hooks.hook_events import handle_event
 from remit.clients.hooks.results import keep_result
 from remit.gate.declarations import KINDS
 from remit.gate.delegations import close_delegation, link_delegation, open_delegation
 from remit.gate.record_store import open_store, store_path
-from remit.gate.rules import RULES
+from remit.gate.rule_texts import RULES
 from remit.gate.session_store import open_session, read_session
-from remit.reports.gate import decision_schema
+from remit.reports.gate_sessions import decision_schema
 from remit.surfaces.cli import main
 from remit.testing import result
 

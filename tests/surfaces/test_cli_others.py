@@ -23,7 +23,7 @@ from remit.configuration import SETTINGS, load
 from remit.contract.kinds import KINDS
 from remit.contract.profiles import PROFILES
 from remit.dispatch.health import HealthFact, health_facts
-from remit.dispatch.settings import load_settings
+from remit.dispatch.worker_settings import load_settings
 from remit.rules.catalog import NAMES, every_rule, find
 from remit.rules.examples import sample_text
 from remit.surfaces.cli import doctor, printing

@@ -161,8 +161,8 @@ def test_a_plan_that_waits_asks_and_goes_on_by_an_answer(place: Place) -> None:
 def test_what_agents_say_never_reaches_the_terminal_raw() -> None:
     from datetime import UTC, datetime
 
-    from remit.orchestrate.api import PlanResult
-    from remit.reports.plans import plan_lines, question_lines
+    from remit.orchestrate.delegating import PlanResult
+    from remit.reports.plan_text import plan_lines, question_lines
     from remit.store.plans import Delegation, PhaseRow, PlanRow
 
     now = datetime.now(UTC)

@@ -17,12 +17,12 @@ from remit.errors import UsageError
 from remit.evidence.sources import open_sources
 from remit.merging.drafts import StoredDrafts
 from remit.merging.merge import merge_reports
-from remit.merging.model import MergeSettings
-from remit.orchestrate.review import ReviewTeam, reviewers_of
+from remit.merging.merge_data import MergeSettings
+from remit.orchestrate.review_team import ReviewTeam, reviewers_of
 from remit.surfaces import cli
 from remit.surfaces.cli import merge as merge_module
 from remit.surfaces.cli import review
-from remit.surfaces.cli.plans import DrivenPlan
+from remit.surfaces.cli.plan_commands import DrivenPlan
 
 EMPTY = merge_reports([], MergeSettings())
 

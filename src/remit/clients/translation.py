@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 
 from remit.clients.hooks.compiled import folder_of, project_of
-from remit.clients.hooks.events import count_unknown, fault_response, handle_event, run
+from remit.clients.hooks.hook_events import count_unknown, fault_response, handle_event, run
 from remit.clients.hooks.payload import text
 from remit.clients.hooks.responses import deny, merge, message
 from remit.deciding_files import CLIENTS

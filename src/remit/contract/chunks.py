@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from remit.contract.fences import FENCE_MARK
 from remit.contract.headings import SECTIONS, TITLE_WORDS, block_key, section_key
 from remit.contract.kinds import is_known_agent
-from remit.contract.model import STATUSES
+from remit.contract.result_data import STATUSES
 from remit.lazy import either, lazy_pattern
 
 _HEADING = lazy_pattern(r"^([ \t]*)(#{1,6})[ \t]+(\S.*)$")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from remit.contract.model import Code, Content, Heading, Item, Items, Row, Table, Text
+from remit.contract.result_data import Code, Content, Heading, Item, Items, Row, Table, Text
 from remit.lazy import lazy_pattern
 
 _RISKY = r"(?:[^\w\s\\]|_|\d{1,9}[.)])"

@@ -14,7 +14,7 @@ import msgspec
 from remit.contract.headings import block_key, column_index
 from remit.contract.kinds import CATEGORY_BY_PREFIX, slug
 from remit.contract.lines import bare_text, is_none_text, plain_text
-from remit.contract.model import Block, Code, Content, Heading, Result, Row, Table, Text
+from remit.contract.result_data import Block, Code, Content, Heading, Result, Row, Table, Text
 from remit.contract.section_fields import read_score
 from remit.lazy import either, lazy_pattern
 

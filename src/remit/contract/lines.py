@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from remit.contract.escape import UNGUARDED_PIPE, unguard_cell, unguard_heading, unguard_lines
 from remit.contract.headings import fold, is_label
-from remit.contract.model import Code, Content, Heading, Items, Row, Table
+from remit.contract.result_data import Code, Content, Heading, Items, Row, Table
 from remit.lazy import lazy_pattern
 
 _EMPHASIS = lazy_pattern(r"\*\*|__|`|(?<!\w)\*|\*(?!\w)")

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from remit.contract.model import Result
 from remit.contract.parse import parse
+from remit.contract.result_data import Result
 
 #: Characters of an error message in one line.
 _MAX_MESSAGE = 300

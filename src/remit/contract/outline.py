@@ -16,7 +16,7 @@ import msgspec
 import pyromark
 
 from remit.contract.fences import unusual_fences
-from remit.contract.model import Code, Item, Items, Row, Table, Text
+from remit.contract.result_data import Code, Item, Items, Row, Table, Text
 from remit.lazy import lazy_pattern
 
 #: Documents with more table cells or more lines than this are refused (see `unreadable_reason`).

@@ -19,8 +19,8 @@ from remit.contract.chunks import Chunk, split, whole
 from remit.contract.escape import clean, unguard_heading
 from remit.contract.findings import Finding, FindingDetail, details_of, findings_of
 from remit.contract.lines import entries, lines_of
-from remit.contract.model import SCHEMA, STATUSES, Block, Extra, Result
 from remit.contract.render import free_text, render
+from remit.contract.result_data import SCHEMA, STATUSES, Block, Extra, Result
 from remit.contract.sections import Outline, Section, arrange
 from remit.lazy import lazy_pattern
 

@@ -25,7 +25,7 @@ from remit.contract.escape import (
 from remit.contract.headings import SECTIONS, block_key, section_key
 from remit.contract.kinds import is_known_agent
 from remit.contract.lines import split_tail
-from remit.contract.model import (
+from remit.contract.result_data import (
     SCHEMA,
     Block,
     Blocker,

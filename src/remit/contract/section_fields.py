@@ -16,7 +16,7 @@ from remit.contract.lines import (
     plain_text,
     split_tail,
 )
-from remit.contract.model import (
+from remit.contract.result_data import (
     STATUSES,
     Blocker,
     Confidence,

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from remit.contract.chunks import title_agent
 from remit.contract.headings import SECTIONS, block_key, section_key
 from remit.contract.kinds import is_known_agent
-from remit.contract.model import STATUSES, Block, Content, Heading, Table, Text
 from remit.contract.outline import Head, Node
+from remit.contract.result_data import STATUSES, Block, Content, Heading, Table, Text
 from remit.lazy import lazy_pattern
 
 _BOLD = lazy_pattern(r"^[ ]{0,3}\*\*([^*\n]{1,80})\*\*[ \t]*[:：]?[ \t]*(.*)$")

@@ -12,8 +12,8 @@ from functools import cache
 from remit.contract.headings import BOXES, SECTIONS
 from remit.contract.kinds import KINDS, BlockSpec, Kind
 from remit.contract.lines import Line, lines_of
-from remit.contract.model import Code, Content, Items, Table
 from remit.contract.parse import Document
+from remit.contract.result_data import Code, Content, Items, Table
 from remit.lazy import either, lazy_pattern
 
 #: Placeholders of other templates: the first version of the contract, and earlier wordings of this form.

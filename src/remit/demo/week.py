@@ -22,18 +22,18 @@ from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.results import keep_result
 from remit.configuration import load
 from remit.contract.findings import Severity
+from remit.demo.demo_review import copy_shop, examples, recorded_plan, recordings
 from remit.demo.recorded_model import MODEL, RecordedCall, RecordedTurn, Recording, recorded_model
-from remit.demo.review import copy_shop, examples, recorded_plan, recordings
-from remit.dispatch.settings import Settings
+from remit.dispatch.worker_settings import Settings
 from remit.errors import UsageError
 from remit.gate.delegation import Delegation
 from remit.gate.session import SessionState
 from remit.gate.session_entries import DecisionEntry, Declaration, UntrueCount
 from remit.gate.session_store import open_session
-from remit.orchestrate.api import begin_plan, drive_plan
+from remit.orchestrate.delegating import begin_plan, drive_plan
 from remit.orchestrate.local_worker import ensure_worker
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
-from remit.orchestrate.review import find_team
+from remit.orchestrate.review_team import find_team
 from remit.reports.formats import check_json
 from remit.store import ledger
 from remit.store.database import Database, rows

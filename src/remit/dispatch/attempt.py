@@ -19,18 +19,18 @@ from remit import aio
 from remit.acceptance import ReportJudgement, claims_with_code, judge_report
 from remit.checking import Options
 from remit.dispatch.conversation import Conversation
-from remit.dispatch.events import EventWriter
+from remit.dispatch.event_writer import EventWriter
 from remit.dispatch.failpoints import failpoint
 from remit.dispatch.finish import RunEnd, RunStopped, end_job, partial_output, stop_job, worktree_of
 from remit.dispatch.model_client import ModelClient
 from remit.dispatch.models import provider_of
 from remit.dispatch.runners import run_program
-from remit.dispatch.settings import Settings
 from remit.dispatch.submit import resolve_claimed
 from remit.dispatch.tools.deciding import watched_settings
-from remit.dispatch.tools.model import ToolLimits
+from remit.dispatch.tools.tool_types import ToolLimits
 from remit.dispatch.tools.toolbox import Toolbox
 from remit.dispatch.toolset import Calls, job_tools
+from remit.dispatch.worker_settings import Settings
 from remit.dispatch.worktree import WORKTREE, is_usable, make_worktree
 from remit.errors import EnvironmentBroken, UsageError
 from remit.evidence.receipts import Receipt
@@ -38,7 +38,7 @@ from remit.ledger.items import AgentVersion, ItemOrigin, NewItem
 from remit.ledger.ledger_entries import facts_of
 from remit.ledger.recorded_merge import items_of_report
 from remit.merging.adjust import report_of
-from remit.registry.model import Brief
+from remit.registry.definition import Brief
 from remit.registry.tools import AllowList, find_tool
 from remit.secrets.scan import redact_all
 from remit.store import jobs, review_queue
@@ -248,7 +248,7 @@ class Attempt:
         toolbox = Toolbox(parts.root, tools, spill=spill, limits=limits, is_redacting=settings.is_redacting)
         toolsets: list[AbstractToolset[None]] = [job_tools(toolbox, parts.calls)]
         if brief.mcp_servers:
-            from remit.dispatch.mcp import LongOutputs, mcp_toolsets
+            from remit.dispatch.mcp_tools import LongOutputs, mcp_toolsets
 
             long_outputs = LongOutputs(spill, settings.is_redacting)
             toolsets += mcp_toolsets(brief, settings.mcp_servers, parts.calls, parts.root, long_outputs)

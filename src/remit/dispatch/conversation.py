@@ -36,7 +36,7 @@ from pydantic_ai.run import AgentRun
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 
-from remit.dispatch.events import EventWriter, join_surrogates
+from remit.dispatch.event_writer import EventWriter, join_surrogates
 from remit.dispatch.failpoints import failpoint
 from remit.dispatch.finish import RunEnd, RunStopped, TransportFailed
 from remit.dispatch.model_client import (
@@ -55,7 +55,7 @@ from remit.dispatch.model_client import (
     sum_usage,
 )
 from remit.dispatch.toolset import Calls, Moment
-from remit.registry.model import Brief
+from remit.registry.definition import Brief
 from remit.secrets.scan import redact_all
 from remit.store.database import DatabaseUnavailable
 from remit.store.jobs import AttemptFenced

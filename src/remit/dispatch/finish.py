@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from remit.dispatch.failpoints import failpoint
-from remit.dispatch.settings import Settings
+from remit.dispatch.worker_settings import Settings
 from remit.dispatch.worktree import WORKTREE, WorktreeChanges, read_changes, remove_worktree, without_secrets
 from remit.errors import EnvironmentBroken, RemitError
 from remit.secrets.scan import redact_all

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from remit.configuration import Configuration
 from remit.dispatch.models import KEYS, provider_of
-from remit.dispatch.settings import Settings
 from remit.dispatch.tools.sandbox import describe_sandbox, root_problem
+from remit.dispatch.worker_settings import Settings
 from remit.errors import RemitError
 from remit.extras import need_of
-from remit.registry.models import TABLE, full_name
+from remit.registry.model_names import TABLE, full_name
 
 if TYPE_CHECKING:
     from remit.store.database import Database

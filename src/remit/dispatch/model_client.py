@@ -21,7 +21,7 @@ from remit.dispatch.finish import RunStopped, TransportFailed
 from remit.dispatch.models import check_key, model_prices, need_key, provider_of
 from remit.dispatch.tools.toolbox import TOOLS
 from remit.errors import UsageError
-from remit.registry.model import Brief
+from remit.registry.definition import Brief
 from remit.registry.tools import find_tool
 from remit.secrets.scan import redact
 from remit.store import jobs, transcript, workers

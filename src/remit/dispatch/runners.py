@@ -28,16 +28,16 @@ import msgspec
 from remit.aio import run_with_keepalive
 from remit.dispatch.analyser_table import ANALYSERS, Analyser, OutputError, OutputPart, from_sarif, listed_files
 from remit.dispatch.analysers import AnalyserCommand, analyser_commands, find_analyser
-from remit.dispatch.events import EventWriter
+from remit.dispatch.event_writer import EventWriter
 from remit.dispatch.finish import RunEnd, RunStopped
 from remit.dispatch.sarif_result import sarif_result
-from remit.dispatch.settings import Settings
 from remit.dispatch.tools.processes import close_pipes, isolated_command
 from remit.dispatch.tools.sandbox import INSIDE, sandbox_command, sandbox_problem
 from remit.dispatch.tools.supervisor import descendants, send_signal
+from remit.dispatch.worker_settings import Settings
 from remit.errors import shorten_error
 from remit.evidence.receipts import Receipt
-from remit.registry.model import Brief
+from remit.registry.definition import Brief
 from remit.secrets.environment import without_secrets
 from remit.secrets.scan import redact
 from remit.store.jobs import Job

@@ -16,7 +16,7 @@ from statistics import fmean
 
 import msgspec
 
-from remit.contract import model
+from remit.contract import result_data
 from remit.contract.findings import Severity
 from remit.contract.headings import BOXES
 from remit.contract.kinds import CATEGORY_BY_PREFIX, slug
@@ -27,7 +27,7 @@ from remit.evidence.grammar import references_in
 from remit.evidence.read_statements import read_statements, sentences
 from remit.gate.settings import PATHS
 from remit.globs import matches_glob
-from remit.merging.model import SCALE, Report, ReportedFinding
+from remit.merging.merge_data import SCALE, Report, ReportedFinding
 from remit.merging.sarif.read import open_sarif
 from remit.merging.sarif.values import Fields, as_dict, as_list, as_text, as_utf8, parse_object
 from remit.secrets.file_scan import is_example
@@ -75,8 +75,8 @@ class SarifEntry(msgspec.Struct, frozen=True):
     finding: ReportedFinding
     location: str
     lost: str
-    row: model.Row
-    quote: model.Code | None
+    row: result_data.Row
+    quote: result_data.Code | None
 
 
 class SarifReview(msgspec.Struct, frozen=True):
@@ -100,7 +100,7 @@ class SarifReview(msgspec.Struct, frozen=True):
         return [entry for entry in self.entries if entry.location]
 
     @property
-    def status(self) -> model.Status:
+    def status(self) -> result_data.Status:
         """Return the common status of the runs."""
         each = {report.status for report in self.reports}
         is_complete = each == {"SUCCESS"} and not self.hidden
@@ -136,8 +136,8 @@ def sarif_result(
     return render(_with_findings(result, review, checkout, kind) if review.entries else result)
 
 
-def _finished(name: str, review: SarifReview) -> model.Result:
-    ticks = (model.Tick(text=f"**{BOXES[key][0]}**: {text}", ticked=True) for key, text in _CHECKLIST.items())
+def _finished(name: str, review: SarifReview) -> result_data.Result:
+    ticks = (result_data.Tick(text=f"**{BOXES[key][0]}**: {text}", ticked=True) for key, text in _CHECKLIST.items())
     # Findings that are probably false do not lower the confidence of the result.
     likely = [finding for finding in review.findings if finding.opinion.confidence > _FALSE_ALARM_CONFIDENCE]
     confidence = _confidence(likely or review.findings)
@@ -145,27 +145,31 @@ def _finished(name: str, review: SarifReview) -> model.Result:
     if float(confidence.score) < _ASKING:
         unsure += " Which of the findings are about this checkout?"
     step = "Fix or dismiss each finding, the worst first" if review.entries else "Continue: nothing was reported"
-    return model.Result(
+    return result_data.Result(
         agent=name,
         status=review.status,
         summary=_summary(review),
-        findings=(model.Block(heading="Issues Detected", content=(model.Text(text="No issues were found."),)),),
-        references=(model.KeyReference(item="None", location="-", relevance="-"),),
+        findings=(
+            result_data.Block(heading="Issues Detected", content=(result_data.Text(text="No issues were found."),)),
+        ),
+        references=(result_data.KeyReference(item="None", location="-", relevance="-"),),
         confidence=confidence,
         uncertainty=unsure if float(confidence.score) < 70 else "",
         checklist=tuple(ticks),
-        blockers=tuple(model.Blocker(text=text, resolution=remedy) for text, remedy in _gaps(review)),
+        blockers=tuple(result_data.Blocker(text=text, resolution=remedy) for text, remedy in _gaps(review)),
         next_steps=(*(["Resolve the blockers"] if review.status == "PARTIAL" else []), step),
     )
 
 
-def _failure(name: str, error: str, message: str, remedy: str) -> model.Result:
-    return model.Result(
+def _failure(name: str, error: str, message: str, remedy: str) -> result_data.Result:
+    return result_data.Result(
         agent=name,
         status="FAILED",
         summary="The program gave no reliable result. Error Details contain the reason.",
-        blockers=(model.Blocker(text="There is no complete list of findings", resolution=remedy),),
-        error=model.ErrorDetails(type=error, message=message, occurred_at="the program's run", recoverable="true"),
+        blockers=(result_data.Blocker(text="There is no complete list of findings", resolution=remedy),),
+        error=result_data.ErrorDetails(
+            type=error, message=message, occurred_at="the program's run", recoverable="true"
+        ),
         attempted_actions=("Ran the program and read its output as SARIF",),
         root_cause=message,
         recovery_options=(remedy,),
@@ -183,65 +187,69 @@ def _run_error(data: bytes, checkout: Workspace) -> str:
     return plain_text(next(filter(None, texts), "no run in its output succeeded"), checkout)
 
 
-def _with_findings(result: model.Result, review: SarifReview, checkout: Workspace, kind: str) -> model.Result:
+def _with_findings(
+    result: result_data.Result, review: SarifReview, checkout: Workspace, kind: str
+) -> result_data.Result:
     each = Counter(sarif_severity(entry.finding) for entry in review.entries)
     overrides = _overrides(review, result.confidence, kind)
     return msgspec.structs.replace(
         result,
         findings=tuple(_blocks(review, checkout)),
         references=tuple(_references(review)) or result.references,
-        severity_summary=tuple(model.Count(severity=word.capitalize(), count=each[word]) for word in reversed(SCALE)),
-        overrides=tuple(model.Override(rule=rule, reason=reason) for rule, reason in overrides),
+        severity_summary=tuple(
+            result_data.Count(severity=word.capitalize(), count=each[word]) for word in reversed(SCALE)
+        ),
+        overrides=tuple(result_data.Override(rule=rule, reason=reason) for rule, reason in overrides),
     )
 
 
-def _blocks(review: SarifReview, checkout: Workspace) -> Iterator[model.Block]:
-    table = model.Table(columns=_COLUMNS, rows=tuple(entry.row for entry in review.entries))
-    yield model.Block(heading="Issues Detected", content=(table,))
+def _blocks(review: SarifReview, checkout: Workspace) -> Iterator[result_data.Block]:
+    table = result_data.Table(columns=_COLUMNS, rows=tuple(entry.row for entry in review.entries))
+    yield result_data.Block(heading="Issues Detected", content=(table,))
     if details := _details(review, checkout):
-        yield model.Block(heading="Issue Details", content=tuple(details))
+        yield result_data.Block(heading="Issue Details", content=tuple(details))
     if lost := [entry.lost for entry in review.entries if entry.lost]:
         texts = [*lost[:_MAX_LISTED], f"and {len(lost) - _MAX_LISTED} more"][: len(lost)]
-        items = model.Items(items=tuple(model.Item(text=text) for text in texts))
-        yield model.Block(heading="Locations Not Cited", content=(items,))
+        items = result_data.Items(items=tuple(result_data.Item(text=text) for text in texts))
+        yield result_data.Block(heading="Locations Not Cited", content=(items,))
 
 
-def _details(review: SarifReview, checkout: Workspace) -> list[model.Content]:
+def _details(review: SarifReview, checkout: Workspace) -> list[result_data.Content]:
     """Return the code of each finding with the program's explanation, which is not repeated."""
-    details: list[model.Content] = []
+    details: list[result_data.Content] = []
     explained = {""}
     for entry, opinion in ((entry, entry.finding.opinion) for entry in review.entries):
         text = opinion.details.strip().partition("\n\n")[0]
         if entry.quote is not None:
-            details += [model.Heading(text=entry.id), entry.quote]
+            details += [result_data.Heading(text=entry.id), entry.quote]
             if text not in explained:
-                details.append(model.Text(text=plain_text(f"Message of {opinion.agent}: {text}", checkout)))
+                details.append(result_data.Text(text=plain_text(f"Message of {opinion.agent}: {text}", checkout)))
             explained.add(text)
     return details
 
 
-def _references(review: SarifReview) -> Iterator[model.KeyReference]:
+def _references(review: SarifReview) -> Iterator[result_data.KeyReference]:
     """Yield the files to read first: those with the worst findings."""
     worst = {entry.finding.path: entry for entry in reversed(review.cited)}
     each = Counter(entry.finding.path for entry in review.cited)
     for path in list(each)[:_MAX_LISTED]:
         relevance = f"{_counted(each[path], 'finding')} in this file"
-        yield model.KeyReference(item=worst[path].id, location=worst[path].location, relevance=relevance)
+        yield result_data.KeyReference(item=worst[path].id, location=worst[path].location, relevance=relevance)
 
 
-def _confidence(findings: list[ReportedFinding]) -> model.Confidence:
+def _confidence(findings: list[ReportedFinding]) -> result_data.Confidence:
     """Return the mean of two means: of the findings whose locations exist, and of the others."""
     if not findings:
-        return model.Confidence(score=70.0, reason="nothing was found, and the rules do not cover everything")
+        return result_data.Confidence(score=70.0, reason="nothing was found, and the rules do not cover everything")
     if all(finding.opinion.confidence <= _FALSE_ALARM_CONFIDENCE for finding in findings):
-        return model.Confidence(score=70.0, reason="only probable false alarms were found")
+        return result_data.Confidence(score=70.0, reason="only probable false alarms were found")
     existing = [finding.opinion.confidence for finding in findings if finding.verified]
     others = [finding.opinion.confidence for finding in findings if not finding.verified]
     verified, inferred = (round(min(_MAX_CONFIDENCE, fmean(each)), 1) if each else 0.0 for each in (existing, others))
     score = round((verified + inferred) / 2, 1) if others else verified
     reason = f"the locations of {len(existing)} of {_counted(len(findings), 'finding')} exist"
-    full = model.Confidence(score=score, reason=reason, verified=verified, inferred=inferred if others else "n/a")
-    return full if score >= 75 else model.Confidence(score=score, reason=reason)
+    full = result_data.Confidence(score=score, reason=reason, verified=verified, inferred=inferred if others else "n/a")
+    return full if score >= 75 else result_data.Confidence(score=score, reason=reason)
 
 
 def _gaps(review: SarifReview) -> Iterator[tuple[str, str]]:
@@ -266,7 +274,7 @@ def _summary(review: SarifReview) -> str:
     return f"The program reported {findings}. There are {rows}.{end}"
 
 
-def _overrides(review: SarifReview, confidence: model.Confidence | None, kind: str) -> Iterator[tuple[str, str]]:
+def _overrides(review: SarifReview, confidence: result_data.Confidence | None, kind: str) -> Iterator[tuple[str, str]]:
     """Yield the rules that such a result cannot satisfy honestly, each with the reason."""
     cited = review.cited
     if len(cited) < len(review.entries):
@@ -361,7 +369,7 @@ def _entry(finding: ReportedFinding, number: int, checkout: Workspace) -> SarifE
     lost = "" if location else plain_text(claimed, checkout, 300)
     is_detailed = number <= _MAX_DETAILS or category == "security"
     quote = _quote(finding, location, checkout) if is_detailed else None
-    return SarifEntry(name, finding, location, lost, model.Row(cells=cells), quote)
+    return SarifEntry(name, finding, location, lost, result_data.Row(cells=cells), quote)
 
 
 def plain_text(text: str, checkout: Workspace, limit: int = 160) -> str:
@@ -406,7 +414,7 @@ def _location(finding: ReportedFinding, checkout: Workspace) -> str:
     return f"`{location}`" if same and "|" not in location and location.isprintable() else ""
 
 
-def _quote(finding: ReportedFinding, location: str, checkout: Workspace) -> model.Code | None:
+def _quote(finding: ReportedFinding, location: str, checkout: Workspace) -> result_data.Code | None:
     """Return the first cited lines of the file; None if they cannot be quoted exactly."""
     path, line = finding.path or "", finding.opinion.line
     file = checkout.read(path) if location and _PLAIN_PATH.fullmatch(path) else None
@@ -418,4 +426,4 @@ def _quote(finding: ReportedFinding, location: str, checkout: Workspace) -> mode
     if not exact or not any(map(str.isalnum, "".join(code))) or redact("\n".join(code)) != "\n".join(code):
         return None  # of a secret only its place is shown: what is stored has no secrets, so the quote would not hold
     language = path.rpartition(".")[2] if "." in path.rpartition("/")[2] else "text"
-    return model.Code(text="\n".join(code), info=f"{language} {location.strip('`')}")
+    return result_data.Code(text="\n".join(code), info=f"{language} {location.strip('`')}")

@@ -17,15 +17,15 @@ from remit.configuration import load
 from remit.contract.feedback import correction_text
 from remit.dispatch.models import check_model, check_price
 from remit.dispatch.runners import PRESETS, listed_programs
-from remit.dispatch.settings import Settings
+from remit.dispatch.worker_settings import Settings
 from remit.dispatch.worktree import WORKTREE
 from remit.errors import EnvironmentBroken, UsageError, did_you_mean
 from remit.extras import need_of
 from remit.failure_policy import can_correct
-from remit.registry.api import resolve
+from remit.registry.definition import Brief, JobRequest, Limits, as_request, digest_of
 from remit.registry.fields import MAX_AMOUNT
 from remit.registry.lookup import Registry
-from remit.registry.model import Brief, JobRequest, Limits, as_request, digest_of
+from remit.registry.resolution import resolve
 from remit.store import jobs
 from remit.store.database import CONNECTION_ERRORS, Connection, Database, is_rolled_back, rows
 from remit.store.jobs import AttemptFenced, Job, Message, as_job, due_at

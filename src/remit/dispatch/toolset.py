@@ -14,13 +14,13 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema, from_json
 
-from remit.dispatch.events import EventWriter
+from remit.dispatch.event_writer import EventWriter
 from remit.dispatch.failpoints import failpoint
 from remit.dispatch.finish import RunStopped
-from remit.dispatch.tools.model import ToolOutput, ToolSpec
+from remit.dispatch.tools.tool_types import ToolOutput, ToolSpec
 from remit.dispatch.tools.toolbox import Toolbox, recorded_arguments
 from remit.evidence.receipts import Receipt
-from remit.registry.model import digest_of
+from remit.registry.definition import digest_of
 from remit.secrets.scan import redact, redact_all
 from remit.store.transcript import BegunCall, EndedCall, FinishedCall, StoredEvent, Transcript, ended_call
 

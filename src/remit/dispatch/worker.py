@@ -34,10 +34,10 @@ from remit.dispatch.failpoints import failpoint
 from remit.dispatch.finish import fail_job, stop_job
 from remit.dispatch.model_client import build_model
 from remit.dispatch.models import KEYS, provider_of
-from remit.dispatch.settings import Settings
 from remit.dispatch.telemetry import open_telemetry
+from remit.dispatch.worker_settings import Settings
 from remit.errors import EnvironmentBroken, UsageError
-from remit.registry.models import full_name
+from remit.registry.model_names import full_name
 from remit.store import jobs, ledger, review_queue, workers
 from remit.store.database import (
     CONNECTION_ERRORS,

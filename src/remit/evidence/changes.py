@@ -9,7 +9,7 @@ from functools import cached_property
 from remit.contract.findings import blocks, tables
 from remit.contract.headings import column_index
 from remit.contract.lines import plain_text
-from remit.contract.model import Code, Items, Result, Row, Table, Text
+from remit.contract.result_data import Code, Items, Result, Row, Table, Text
 from remit.evidence.commands import only_reads, simple_commands
 from remit.evidence.find_runs import find_runs
 from remit.evidence.grammar import references_in

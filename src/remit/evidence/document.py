@@ -22,9 +22,9 @@ from remit.contract.fences import read_fences
 from remit.contract.findings import tables
 from remit.contract.headings import block_key, column_index, fold
 from remit.contract.lines import plain_text
-from remit.contract.model import Code, Items, Row, Table
 from remit.contract.outline import Head, Node, read_outline
 from remit.contract.parse import Document
+from remit.contract.result_data import Code, Items, Row, Table
 from remit.contract.sections import Section
 from remit.lazy import either, lazy_pattern
 

@@ -13,8 +13,8 @@ import msgspec
 from msgspec.structs import replace
 
 from remit.contract.kinds import Kind
-from remit.contract.model import STATUSES
 from remit.contract.parse import Document
+from remit.contract.result_data import STATUSES
 from remit.evidence.anchors import anchor_claims, is_anchor
 from remit.evidence.changes import ChangeChecker
 from remit.evidence.document import Headings, Segment, planned_rows, segments

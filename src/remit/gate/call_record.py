@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from remit.gate.file_versions import StatChange
     from remit.gate.guarded_outside import OutsideFiles
     from remit.gate.linked_files import LinkedFiles
-    from remit.gate.model import ToolUse
     from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
+    from remit.gate.tool_use import ToolUse
     from remit.gate.work_tree import TreeRecord
 
 _KIND = "call"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from remit.gate import file_versions
-from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
 from remit.gate.ruling import Ruling
 from remit.gate.session_entries import ChangeEntry
+from remit.gate.tool_use import MAX_NAME_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

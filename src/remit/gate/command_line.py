@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 from remit.gate.delegations import judge_subagent_write, may_write
-from remit.gate.model import MAX_NAME_LENGTH
-from remit.gate.paths import classify, is_guarded, locate
 from remit.gate.person_commands import commands_of_a_person
+from remit.gate.project_paths import classify, is_guarded, locate
 from remit.gate.reads import ReadRequest, SearchRequest, judge_pattern, judge_reads, judge_search
 from remit.gate.reverse_patch import allowed_revert
 from remit.gate.ruling import Ruling, strictest
+from remit.gate.tool_use import MAX_NAME_LENGTH
 from remit.gate.writes import judge_shell_writes, judge_write
 from remit.globs import find_matches, is_glob
 from remit.shell.interpret import read_command
@@ -19,9 +19,9 @@ from remit.shell.programs.table import TASK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from remit.gate.model import ToolUse
     from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
+    from remit.gate.tool_use import ToolUse
     from remit.shell.command import Effects
 
 #: Programs that only look for weaknesses.

@@ -6,13 +6,13 @@ import time
 
 from remit.gate.change_report import judge_while_undecided
 from remit.gate.delegations import judge_launch, judge_tools, may_write, open_delegations
-from remit.gate.model import MAX_NAME_LENGTH, Decision, ToolUse
-from remit.gate.paths import locate
+from remit.gate.project_paths import locate
 from remit.gate.reads import from_glob_tool, from_grep_tool, from_read_tool, judge_reads, judge_search
 from remit.gate.redaction import redacted
 from remit.gate.ruling import Ruling, strictest
 from remit.gate.session import SessionState
 from remit.gate.session_entries import DecisionEntry
+from remit.gate.tool_use import MAX_NAME_LENGTH, Decision, ToolUse
 from remit.gate.writes import edited_path, judge_edit, judge_subagent_edit, write_class
 from remit.globs import matches_glob
 

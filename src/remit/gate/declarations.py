@@ -8,10 +8,10 @@ import os
 import time
 
 from remit.errors import UsageError
-from remit.gate.model import MAX_NAME_LENGTH
-from remit.gate.paths import classify, locate
+from remit.gate.project_paths import classify, locate
 from remit.gate.redaction import redacted
 from remit.gate.session_entries import Declaration
+from remit.gate.tool_use import MAX_NAME_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

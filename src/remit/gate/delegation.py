@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from remit.failure_policy import next_step
-from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.session_entries import StateEntry
+from remit.gate.tool_use import MAX_NAME_LENGTH
 
 
 class Delegation(StateEntry):

@@ -6,17 +6,17 @@ import time
 
 from remit.failure_policy import failure_warning
 from remit.gate.delegation import Delegation
-from remit.gate.model import MAX_NAME_LENGTH
-from remit.gate.paths import locate
+from remit.gate.project_paths import locate
 from remit.gate.ruling import Ruling
+from remit.gate.tool_use import MAX_NAME_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from remit.gate.model import ToolUse
     from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
+    from remit.gate.tool_use import ToolUse
 
 #: The prefix of agents from the plugin that `remit install` writes.
 OUR_PLUGIN = "remit:"

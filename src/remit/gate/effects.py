@@ -18,7 +18,7 @@ from remit.gate.guarded import is_guarded_name, is_instruction, remit_table_dige
 from remit.gate.guarded_outside import changed_outside
 from remit.gate.leftover_processes import left_running
 from remit.gate.linked_files import changed_linked
-from remit.gate.paths import ProjectPath, classify
+from remit.gate.project_paths import ProjectPath, classify
 from remit.gate.ruling import Ruling
 from remit.gate.session_entries import BackgroundCall, Writer
 from remit.gate.shared_mappings import mapped_files
@@ -27,9 +27,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from remit.gate.call_record import CallEvent, CallRecord
     from remit.gate.file_versions import StatChange
-    from remit.gate.model import ToolUse
     from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
+    from remit.gate.tool_use import ToolUse
     from remit.gate.work_tree import TreeRecord
 
 PROTECTED = ("code", "tests", "spec", "guarded")

@@ -6,10 +6,10 @@ import json
 
 from remit.errors import UsageError, did_you_mean
 from remit.gate.decide import count_lines, decide, decide_stop
-from remit.gate.model import COSTS, Decision, ToolUse
-from remit.gate.rules import RULES, describe_rule
+from remit.gate.rule_texts import RULES, describe_rule
 from remit.gate.session import SessionState
 from remit.gate.session_store import find_session, recorded_sessions
+from remit.gate.tool_use import COSTS, Decision, ToolUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

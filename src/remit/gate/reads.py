@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 
 from remit.gate.delegations import failed_delegation
-from remit.gate.model import MAX_NAME_LENGTH
-from remit.gate.paths import classify, count_lines, locate
+from remit.gate.project_paths import classify, count_lines, locate
 from remit.gate.ruling import Ruling
 from remit.gate.session_entries import Grant
 from remit.gate.settings import READ_CAP
+from remit.gate.tool_use import MAX_NAME_LENGTH
 from remit.globs import find_matches, is_glob
 from remit.secrets.environment import CERTAIN_WORDS, SEARCH_WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from remit.gate.model import ToolUse
     from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
+    from remit.gate.tool_use import ToolUse
 
 #: The last line of a file that is counted.
 _LAST_LINE = 1_000_000

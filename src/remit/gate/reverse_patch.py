@@ -10,7 +10,7 @@ import os
 import stat
 import time
 
-from remit.gate.paths import locate
+from remit.gate.project_paths import locate
 from remit.gate.record_store import digest_of, make_private
 from remit.gate.session_store import KEPT_DAYS, safe_name
 from remit.regular_files import read_regular
@@ -18,8 +18,8 @@ from remit.workspace.atomic_write import replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from remit.gate.model import ToolUse
     from remit.gate.session import SessionState
+    from remit.gate.tool_use import ToolUse
 
 #: Relative to the gate's folder.
 FOLDER = "reverts"

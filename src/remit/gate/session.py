@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 
 from remit.gate.delegation import Delegation
-from remit.gate.model import COSTS, MAX_NAME_LENGTH
 from remit.gate.redaction import redacted
 from remit.gate.session_entries import (
     BackgroundCall,
@@ -24,12 +23,13 @@ from remit.gate.session_entries import (
     Window,
     Writer,
 )
+from remit.gate.tool_use import COSTS, MAX_NAME_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from remit.gate.model import ToolUse
+    from remit.gate.tool_use import ToolUse
 
 SCHEMA = "remit.gate/1"
 #: How many entries of each list or table are kept. The oldest are dropped first.

@@ -7,7 +7,7 @@ import os
 from remit.deciding_files import CLIENTS, DECIDING
 from remit.errors import ConfigurationError, did_you_mean
 from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES
-from remit.gate.rules import FIRM, RULES
+from remit.gate.rule_texts import FIRM, RULES
 from remit.regular_files import read_regular
 
 TYPE_CHECKING = False

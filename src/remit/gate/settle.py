@@ -12,13 +12,13 @@ from remit.gate.decide import EDITING, SHELLS, UNCOUNTED, with_fault_policy
 from remit.gate.delegations import may_write
 from remit.gate.effects import judge_effects
 from remit.gate.leftover_processes import is_running
-from remit.gate.model import Decision, ToolUse
-from remit.gate.paths import locate, read_text
+from remit.gate.project_paths import locate, read_text
 from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
 from remit.gate.ruling import Ruling
 from remit.gate.session_entries import ChangeEntry
 from remit.gate.shared_mappings import mapped_files
 from remit.gate.shown_content import LINE_WIDTH, count_output, text_of
+from remit.gate.tool_use import Decision, ToolUse
 from remit.gate.writes import MAX_EDIT_SIZE, judge_edited
 
 TYPE_CHECKING = False

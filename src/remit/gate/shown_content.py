@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 
 from remit.gate.file_versions import ask_git, read_bytes
-from remit.gate.paths import classify, locate
+from remit.gate.project_paths import classify, locate
 from remit.gate.ruling import Ruling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from remit.gate.model import ToolUse
     from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
+    from remit.gate.tool_use import ToolUse
 
 #: The output of command lines that were not understood counts as one file.
 _OUTPUT = "(output of commands)"

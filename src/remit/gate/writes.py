@@ -9,19 +9,19 @@ from remit.gate.delegations import has_failed_twice, judge_subagent_write, may_w
 from remit.gate.file_versions import has_committed, ignoring_rules
 from remit.gate.git_settings import decides_what_git_runs
 from remit.gate.guarded import is_instruction, lines_about_remit
-from remit.gate.model import MAX_NAME_LENGTH
-from remit.gate.paths import ProjectPath, classify, is_guarded, locate, read_text
+from remit.gate.project_paths import ProjectPath, classify, is_guarded, locate, read_text
 from remit.gate.ruling import Ruling
 from remit.gate.session_entries import Grant
+from remit.gate.tool_use import MAX_NAME_LENGTH
 from remit.gate.work_tree import TreeRecord, scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from remit.gate.model import ToolUse
     from remit.gate.session import SessionState
     from remit.gate.settings import GateSettings
+    from remit.gate.tool_use import ToolUse
     from remit.shell.command import Effects
 
 #: File name extensions of frontend code.

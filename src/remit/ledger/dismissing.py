@@ -11,7 +11,7 @@ from pathlib import Path
 from remit.errors import UsageError
 from remit.evidence.sources import open_sources
 from remit.merging.dismissals import FILE, Dismissal, new_dismissal, read_dismissals, render_dismissals
-from remit.merging.model import MergedFinding
+from remit.merging.merge_data import MergedFinding
 from remit.workspace.atomic_write import lock_descriptor, replace_file
 
 #: Shorter than the time after which the database ends a transaction that does nothing.

@@ -17,7 +17,7 @@ from remit.contract.findings import Severity
 from remit.ledger.ledger_entries import EntrySource, digest_parts
 from remit.merging.conflicts import name_of
 from remit.merging.merge import CLARIFY_BELOW
-from remit.merging.model import NOT_COUNTED, SCALE, AgentReport, Conflict, Merge, MergedFinding
+from remit.merging.merge_data import NOT_COUNTED, SCALE, AgentReport, Conflict, Merge, MergedFinding
 from remit.secrets.scan import redact, redact_all
 
 ItemKind = Literal["finding", "conflict", "result"]

@@ -14,7 +14,7 @@ from datetime import datetime
 
 import msgspec
 
-from remit.merging.model import FLAT_BONUS, AgreementWorth, LearnedNote, LearnedWeight, Merge, MergeSettings
+from remit.merging.merge_data import FLAT_BONUS, AgreementWorth, LearnedNote, LearnedWeight, Merge, MergeSettings
 
 #: How many decisions the mean counts as.
 STRENGTH = 10.0

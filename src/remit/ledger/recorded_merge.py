@@ -17,7 +17,7 @@ from remit.ledger.ledger_entries import LedgerEntry, digest_parts
 from remit.merging.adjust import build_report
 from remit.merging.dismissals import Dismissal, apply_dismissals
 from remit.merging.merge import merge_reports
-from remit.merging.model import Merge, MergeSettings
+from remit.merging.merge_data import Merge, MergeSettings
 from remit.workspace import git
 
 

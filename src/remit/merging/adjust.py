@@ -20,13 +20,13 @@ from remit.contract.findings import Finding, FindingDetail, tables
 from remit.contract.headings import column_index
 from remit.contract.kinds import slug
 from remit.contract.lines import plain_text
-from remit.contract.model import STATUSES, Content, Table, Text
 from remit.contract.render import free_text
+from remit.contract.result_data import STATUSES, Content, Table, Text
 from remit.evidence.claims import explain
 from remit.evidence.model import OUTCOMES, Checked, Outcome
 from remit.merging.collect import collect_sections, looks_for_issues
 from remit.merging.content import combine_sections
-from remit.merging.model import (
+from remit.merging.merge_data import (
     CONFLICT_KINDS,
     MERGED_AGENT,
     PARTIAL,

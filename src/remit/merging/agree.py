@@ -10,7 +10,7 @@ from operator import attrgetter
 import msgspec
 
 from remit.contract.findings import Severity
-from remit.merging.model import (
+from remit.merging.merge_data import (
     FLAT_BONUS,
     LOW_SCORE,
     SCALE,

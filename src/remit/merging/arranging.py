@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from remit.contract.findings import Severity
-from remit.merging.model import SCALE, MergedFinding
+from remit.merging.merge_data import SCALE, MergedFinding
 
 #: The worst severity first, a missing one last.
 SEVERITY_RANKS: dict[Severity | None, int] = {severity: -rank for rank, severity in enumerate(SCALE)} | {None: 1}

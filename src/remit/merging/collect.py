@@ -14,8 +14,8 @@ from remit.checking import Verdict
 from remit.contract.findings import blocks
 from remit.contract.headings import block_key, column_index
 from remit.contract.lines import bare_text, entries, is_none_text
-from remit.contract.model import Block, Content, Item, Items, Result, Table, Text
 from remit.contract.render import free_text
+from remit.contract.result_data import Block, Content, Item, Items, Result, Table, Text
 from remit.evidence.model import Checked, Outcome
 from remit.merging.content import (
     AgentBlocker,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from remit.merging.model import SCALE, Conflict, MergedFinding, ReportedFinding, ReportedStatement
+from remit.merging.merge_data import SCALE, Conflict, MergedFinding, ReportedFinding, ReportedStatement
 
 #: Scores at least this far apart are a conflict.
 SCORE_GAP = 30.0

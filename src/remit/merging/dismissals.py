@@ -20,7 +20,7 @@ from remit.contract.findings import Severity
 from remit.errors import UsageError
 from remit.merging.adjust import build_report
 from remit.merging.merge import merge_reports, revise
-from remit.merging.model import SCALE, Merge, MergedFinding, MergeSettings
+from remit.merging.merge_data import SCALE, Merge, MergedFinding, MergeSettings
 from remit.merging.naming import leading_opinion
 from remit.merging.titles import folded_title
 from remit.workspace.files import SourceFile, Workspace

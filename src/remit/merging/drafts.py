@@ -24,7 +24,7 @@ from remit.merging.arranging import (
     location_key,
     settle_ties,
 )
-from remit.merging.model import MergedFinding, ReportedFinding
+from remit.merging.merge_data import MergedFinding, ReportedFinding
 from remit.merging.naming import id_parts, leading_opinion, naming_order, naming_prefix, new_names
 
 _SEVERITIES = {rank: severity for severity, rank in SEVERITY_RANKS.items()}

@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
-from remit.merging.model import ReportedFinding
+from remit.merging.merge_data import ReportedFinding
 from remit.merging.titles import SAME_TITLE, folded_title, title_similarity
 
 #: In a larger cluster, a row is compared with this many neighbours, and with rows that share a rare word of its title.

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import msgspec
 
 from remit.checking import Options, Verdict, check_text
-from remit.contract.model import STATUSES
+from remit.contract.result_data import STATUSES
 from remit.errors import shorten_error
 from remit.evidence.sources import Sources
 from remit.merging.adjust import build_report, report_of
 from remit.merging.content import AgentError
-from remit.merging.model import Merge, Report
+from remit.merging.merge_data import Merge, Report
 from remit.merging.previous import read_merge, reports_of
 from remit.merging.sarif.read import read_sarif
 

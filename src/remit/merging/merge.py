@@ -22,7 +22,7 @@ from remit.merging.conflicts import (
 from remit.merging.content import Sections, combine_sections
 from remit.merging.drafts import Change, StoredDrafts, StoredFindings
 from remit.merging.grouping import group_by_mark, group_findings, merge_of_row, place_key
-from remit.merging.model import (
+from remit.merging.merge_data import (
     NOT_COUNTED,
     SKIPPED,
     AgentReport,
@@ -38,7 +38,7 @@ from remit.merging.model import (
     ReportedFinding,
 )
 from remit.merging.previous import is_settled, renamed_conflicts
-from remit.merging.sarif.rules import is_analyser, is_left_out, rule_of
+from remit.merging.sarif.tool_rules import is_analyser, is_left_out, rule_of
 
 #: A result with a lower confidence needs a person.
 CLARIFY_BELOW = 60.0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
-from remit.merging.model import MergedFinding, Opinion
+from remit.merging.merge_data import MergedFinding, Opinion
 
 #: The id that an agent gives a row: `SEC-001`.
 _ROW_ID = re.compile(r"([A-Za-z][A-Za-z0-9]{0,11})-(\d{1,6})")

@@ -13,7 +13,16 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from remit.errors import UsageError
-from remit.merging.model import LOW_SCORE, MERGE_MARK, Conflict, Member, Merge, MergedFinding, Report, ReportedFinding
+from remit.merging.merge_data import (
+    LOW_SCORE,
+    MERGE_MARK,
+    Conflict,
+    Member,
+    Merge,
+    MergedFinding,
+    Report,
+    ReportedFinding,
+)
 
 _COMPUTED = frozenset({"agreed", "confirmed", "dismissed"})
 

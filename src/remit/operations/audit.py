@@ -16,7 +16,7 @@ from remit.clients.transcripts.find import find_transcripts
 from remit.deciding_files import CLIENTS
 from remit.errors import UsageError
 from remit.operations.declaration import CLI, described
-from remit.reports.audit import ALL_OUTCOMES, AuditOutcome, AuditReport
+from remit.reports.audit_report import ALL_OUTCOMES, AuditOutcome, AuditReport
 
 Client: TypeAlias = Literal[CLIENTS]  # type: ignore[valid-type] # the names are those of the only list
 _SECONDS = {"h": 3600, "d": 86_400, "w": 7 * 86_400}

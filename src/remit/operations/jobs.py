@@ -7,16 +7,16 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
-from remit.dispatch.settings import Settings
 from remit.dispatch.submit import Queueing, Resolving, retry
 from remit.dispatch.submit import submit as submit_request
+from remit.dispatch.worker_settings import Settings
 from remit.errors import UsageError
 from remit.operations.declaration import CLI, PROGRAMS, Form, described
 from remit.orchestrate.answers import give_answer
-from remit.orchestrate.api import PlanResult, check_drivable, plan_result
-from remit.orchestrate.progress import record_answer, record_cancelled
-from remit.registry.model import Limits
-from remit.reports.plans import QuestionShape, question_shape
+from remit.orchestrate.delegating import PlanResult, check_drivable, plan_result
+from remit.orchestrate.plan_progress import record_answer, record_cancelled
+from remit.registry.definition import Limits
+from remit.reports.plan_text import QuestionShape, question_shape
 from remit.store import jobs, plans
 from remit.store.database import Database
 from remit.store.jobs import Job, State

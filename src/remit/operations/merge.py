@@ -13,14 +13,14 @@ from remit.dispatch.telemetry import emit_verdicts
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
 from remit.ledger.dismissing import stored_dismissals
-from remit.merging.api import merge_inputs
 from remit.merging.dismissals import apply_dismissals
 from remit.merging.inputs import Input, failed_report, read_input
-from remit.merging.model import Merge, Policy
+from remit.merging.merge_data import Merge, Policy
+from remit.merging.merge_documents import merge_inputs
 from remit.operations.declaration import CLI, PROGRAMS, described
 from remit.operations.documents import Attest, Folders, Profile, Repo
 from remit.orchestrate.merge_settings import merge_settings
-from remit.registry.api import current_registry
+from remit.registry.resolution import current_registry
 
 MAX_DOCUMENTS = 200
 MergeFormat = Literal["text", "json", "markdown", "html", "sarif", "github", "junit"]

@@ -11,9 +11,9 @@ from uuid import uuid4
 import msgspec
 
 from remit.configuration import load
-from remit.dispatch.settings import Settings
+from remit.dispatch.worker_settings import Settings
 from remit.errors import UsageError
-from remit.merging.model import Merge
+from remit.merging.merge_data import Merge
 from remit.operations.contract import ExplainRule, Prompt, prompt_shape
 from remit.operations.documents import (
     Check,
@@ -57,9 +57,9 @@ from remit.operations.review_items import (
     ledger_page,
     list_findings,
 )
-from remit.orchestrate.api import plan_result
-from remit.reports.jobs import JobList, JobShape, job_shape, jobs_shape
-from remit.reports.plans import plan_shape
+from remit.orchestrate.delegating import plan_result
+from remit.reports.job_text import JobList, JobShape, job_shape, jobs_shape
+from remit.reports.plan_text import plan_shape
 from remit.reports.rules import PromptShape, RuleListShape, rules_shape
 from remit.reports.shapes import CheckShape
 from remit.rules.catalog import find

@@ -16,7 +16,7 @@ from remit.dispatch.analyser_table import ANALYSERS
 from remit.dispatch.analysers import files_of, reads_any_file, scoped_files
 from remit.dispatch.runners import UNREAD
 from remit.evidence.receipts import ReceiptIndex
-from remit.merging.model import LanguageCoverage
+from remit.merging.merge_data import LanguageCoverage
 from remit.store.database import Database
 from remit.store.plans import Delegation
 from remit.store.transcript import receipts_of

@@ -12,8 +12,8 @@ from typing import Any, Self
 
 from remit.dispatch.attempt import Runner
 from remit.dispatch.model_client import close_models
-from remit.dispatch.settings import Settings
 from remit.dispatch.worker import Worker
+from remit.dispatch.worker_settings import Settings
 from remit.errors import EnvironmentBroken
 from remit.store import workers
 from remit.store.database import Database

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from remit.configuration import LEARNED, Configuration, load
 from remit.contract.kinds import slug
-from remit.merging.api import checked_settings
-from remit.merging.model import MergeSettings, Policy
-from remit.registry.api import current_registry
-from remit.registry.model import Definition
+from remit.merging.merge_data import MergeSettings, Policy
+from remit.merging.merge_documents import checked_settings
+from remit.registry.definition import Definition
+from remit.registry.resolution import current_registry
 
 
 def merge_settings(

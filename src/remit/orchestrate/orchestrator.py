@@ -20,7 +20,7 @@ from remit.contract.parse import parse
 from remit.dispatch.attempt import AttemptParts, Runner
 from remit.dispatch.conversation import Conversation
 from remit.dispatch.finish import RunEnd, RunStopped
-from remit.dispatch.tools.model import ToolLimits, ToolOutput
+from remit.dispatch.tools.tool_types import ToolLimits, ToolOutput
 from remit.dispatch.tools.toolbox import Toolbox
 from remit.dispatch.toolset import RecordedTools
 from remit.errors import RemitError
@@ -28,22 +28,22 @@ from remit.evidence.receipts import Receipt
 from remit.failure_policy import can_retry
 from remit.gate.decide import decide
 from remit.gate.delegations import close_delegation, open_delegation
-from remit.gate.model import ToolUse
 from remit.gate.redaction import load_rules
 from remit.gate.session_store import open_session
 from remit.gate.settings import GateSettings
 from remit.gate.settle import settle
-from remit.merging.model import Merge
+from remit.gate.tool_use import ToolUse
+from remit.merging.merge_data import Merge
 from remit.orchestrate.answers import delegation_digest, open_questions_of, question_digest
-from remit.orchestrate.api import PlanResult, drive_plan, plan_result, review_reason
+from remit.orchestrate.delegating import PlanResult, drive_plan, plan_result, review_reason
 from remit.orchestrate.local_worker import SpareWorker
 from remit.orchestrate.orchestrator_tools import TOOLS
 from remit.orchestrate.phase import PlanReader, keep_result, substitutes
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.plan_file import check_plan
-from remit.orchestrate.progress import record_orchestrator
+from remit.orchestrate.plan_progress import record_orchestrator
 from remit.orchestrate.progress_file import add_facts, progress_path, set_work, update_progress
-from remit.registry.model import CLAIMS, ORCHESTRATOR
+from remit.registry.definition import CLAIMS, ORCHESTRATOR
 from remit.secrets.scan import redact
 from remit.store import plans
 from remit.store.jobs import AttemptFenced

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from remit.contract.feedback import strip_control_characters
-from remit.dispatch.tools.model import ToolSpec
-from remit.gate.rules import RULES, lookup_lines
+from remit.dispatch.tools.tool_types import ToolSpec
+from remit.gate.rule_texts import RULES, lookup_lines
+from remit.registry.definition import Definition
 from remit.registry.lookup import Registry
-from remit.registry.model import Definition
 from remit.registry.plugins import built_in_team
 
 _TEXT = {"type": "string"}

@@ -16,12 +16,12 @@ from remit.contract.outcome import status_in
 from remit.evidence.sources import open_sources
 from remit.failure_policy import failure_warning
 from remit.ledger.learned import explained, with_learned
-from remit.merging.api import checked_settings, merge_inputs
 from remit.merging.inputs import Input, failed_report, read_report, with_error
-from remit.merging.model import SKIPPED, LearnedNote, Merge, MergeSettings, Policy, Report
+from remit.merging.merge_data import SKIPPED, LearnedNote, Merge, MergeSettings, Policy, Report
+from remit.merging.merge_documents import checked_settings, merge_inputs
 from remit.orchestrate.merge_settings import learns_weights, workspace_settings
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
-from remit.registry.model import CLAIMS, NO_CONTRACT
+from remit.registry.definition import CLAIMS, NO_CONTRACT
 from remit.store import plans
 from remit.store.database import Database
 from remit.store.ledger import learned_note

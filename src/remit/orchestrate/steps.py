@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
 from remit.contract.outcome import ReportedFailure, failure_in
-from remit.dispatch.settings import Settings
 from remit.dispatch.submit import Queueing, Resolving, correct, submit
+from remit.dispatch.worker_settings import Settings
 from remit.errors import UsageError
 from remit.failure_policy import (
     FALLBACK_FILES,
@@ -26,8 +26,8 @@ from remit.failure_policy import (
 )
 from remit.failure_policy import next_step as step_after_failure
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names, with_phase_defaults
-from remit.orchestrate.progress import ProgressRecorder
-from remit.registry.model import JobRequest, Limits
+from remit.orchestrate.plan_progress import ProgressRecorder
+from remit.registry.definition import JobRequest, Limits
 from remit.store import jobs, plans
 from remit.store.database import Database
 from remit.store.events import JobEndListener

@@ -13,7 +13,7 @@ import msgspec
 
 from remit.contract.kinds import slug
 from remit.merging.dismissals import DISMISSED, fingerprint_of
-from remit.merging.model import Merge, MergedFinding
+from remit.merging.merge_data import Merge, MergedFinding
 from remit.reports.layout import format_count
 from remit.reports.merge.parts import (
     evidence_state,

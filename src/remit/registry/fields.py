@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from remit.contract.kinds import KINDS, slug
 from remit.contract.profiles import PROFILES
 from remit.errors import did_you_mean
+from remit.registry.definition import CONTRACTS, ISOLATIONS, RUNNERS, Definition, Limits, Value, digest_of
 from remit.registry.frontmatter import DefinitionDocument, MalformedYaml, YamlField, read_document
-from remit.registry.model import CONTRACTS, ISOLATIONS, RUNNERS, Definition, Limits, Value, digest_of
 from remit.registry.tools import EVERY_TOOL, MAX_TOOLS, AllowList, find_tool, is_all_tools, nearest_tool, split_names
 
 MAX_NAME = 64

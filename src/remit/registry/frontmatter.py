@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import yaml
 
-from remit.registry.model import Value
+from remit.registry.definition import Value
 
 #: The maximum depth of nested values, and their maximum number.
 MAX_DEPTH = 16

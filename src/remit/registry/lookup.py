@@ -9,7 +9,7 @@ from rapidfuzz.distance import OSA
 
 from remit.contract.kinds import slug
 from remit.errors import did_you_mean
-from remit.registry.model import Definition, Plugin
+from remit.registry.definition import Definition, Plugin
 from remit.registry.plugins import BUILT_IN, built_in_team, load_plugins
 from remit.registry.tools import AllowList
 

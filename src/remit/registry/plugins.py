@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from remit.contract.kinds import slug
+from remit.registry.definition import Definition, Plugin, Rejected, Skipped
 from remit.registry.fields import DefinitionFile, check_name, from_toml, read_definition
 from remit.registry.frontmatter import MalformedYaml
-from remit.registry.model import Definition, Plugin, Rejected, Skipped
 from remit.registry.plugin_root import MAX_FILE, PluginRoot, entry_problem
 from remit.registry.tools import OFFERED, AllowList
 

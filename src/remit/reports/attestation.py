@@ -15,7 +15,7 @@ import msgspec
 
 from remit.checking import Options, Verdict
 from remit.evidence.claims import HOLDING, claims_of
-from remit.merging.model import SCALE, Merge, MergeSettings
+from remit.merging.merge_data import SCALE, Merge, MergeSettings
 from remit.rules.catalog import every_rule
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"

@@ -18,7 +18,7 @@ from remit.evidence.model import (
     format_location,
 )
 from remit.reports.layout import Line, Piece, escape_control, format_count, shorten_text, wrap_text
-from remit.reports.text import OUTCOME_STYLES
+from remit.reports.verdict_text import OUTCOME_STYLES
 
 _MARGIN = 12
 _MAX_VALUE = 400

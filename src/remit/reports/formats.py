@@ -11,7 +11,7 @@ import msgspec
 from remit.checking import Verdict
 from remit.evidence.claims import claims_of, claims_text
 from remit.evidence.model import Reliability
-from remit.merging.model import Merge, MergedFinding
+from remit.merging.merge_data import Merge, MergedFinding
 from remit.reports.accusations import message_of, rule_of, unchecked_lines, worth_a_look
 from remit.reports.layout import escape_control
 from remit.reports.shapes import FixShape, check_shape

@@ -10,8 +10,8 @@ import msgspec
 from remit.ledger.calibration import Calibration
 from remit.ledger.learned import DecidedOpinion
 from remit.ledger.ledger_entries import LedgerEntry
-from remit.merging.model import LearnedNote
-from remit.reports.ledger import ScorecardShape
+from remit.merging.merge_data import LearnedNote
+from remit.reports.scorecard_text import ScorecardShape
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

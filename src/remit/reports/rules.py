@@ -10,7 +10,7 @@ import msgspec
 
 from remit.contract.profiles import PROFILES, Level
 from remit.reports.layout import Line, Piece
-from remit.reports.text import LEVEL_STYLES
+from remit.reports.verdict_text import LEVEL_STYLES
 from remit.rules.base import Example, Rule
 
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import msgspec
 
 from remit.checking import Decision, NotRun, Recorded, Scores, Verdict
-from remit.contract.model import SCHEMA, STATUSES, Result
 from remit.contract.profiles import Level
+from remit.contract.result_data import SCHEMA, STATUSES, Result
 from remit.evidence.claims import ClaimEntry, claims_of, count_outcomes, count_reliabilities
 from remit.evidence.model import (
     Checked,
@@ -24,7 +24,7 @@ from remit.evidence.model import (
     Then,
 )
 from remit.evidence.revisions import Revision
-from remit.merging.model import Merge, MergedFinding
+from remit.merging.merge_data import Merge, MergedFinding
 from remit.reports.accusations import why_text
 from remit.reports.layout import schema_of
 

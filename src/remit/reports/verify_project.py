@@ -11,8 +11,8 @@ from remit.evidence.model import Reliability
 from remit.reports.accusations import cited_text, found_text, is_shown, why_text
 from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece, display_width, escape_control, format_count, shorten_text, wrap_text
-from remit.reports.text import OUTCOME_STYLES
-from remit.reports.verify import history_problems
+from remit.reports.verdict_text import OUTCOME_STYLES
+from remit.reports.verify_text import history_problems
 
 _INDENT = "  "
 _MARGIN = 6

@@ -17,9 +17,9 @@ import msgspec
 from remit.contract.findings import Finding, FindingDetail, blocks, is_none_row, states_nothing_found, tables
 from remit.contract.kinds import BlockSpec, Kind
 from remit.contract.lines import is_none_text, lines_of
-from remit.contract.model import Result
 from remit.contract.parse import Document
 from remit.contract.profiles import PROFILES, Level
+from remit.contract.result_data import Result
 from remit.contract.tokens import estimate_tokens
 from remit.evidence.model import Evidence
 

@@ -12,7 +12,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from remit.errors import RemitError, UsageError
-from remit.registry.model import Brief
+from remit.registry.definition import Brief
 from remit.store.database import Connection, Database, rows
 from remit.store.storable import to_storable
 

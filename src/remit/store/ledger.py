@@ -13,7 +13,7 @@ from remit.ledger.items import AgentVersion
 from remit.ledger.learned import DecidedOpinion, learn
 from remit.ledger.ledger_entries import LedgerEntry
 from remit.ledger.scorecards import Scorecard, Sums
-from remit.merging.model import LearnedNote
+from remit.merging.merge_data import LearnedNote
 from remit.store.database import Connection, Database, rows
 from remit.store.storable import to_storable
 

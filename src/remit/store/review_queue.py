@@ -22,7 +22,7 @@ from psycopg.types.json import Jsonb
 from remit.errors import RemitError, UsageError
 from remit.ledger.dismissing import add_dismissal, remove_dismissal
 from remit.ledger.items import ItemKind, NewItem
-from remit.merging.model import MergedFinding
+from remit.merging.merge_data import MergedFinding
 from remit.store.database import Connection, Database, rows
 from remit.store.storable import to_storable
 

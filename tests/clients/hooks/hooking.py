@@ -11,7 +11,7 @@ from typing import Any
 
 import remit
 from remit.clients.hooks.compiled import COMPILER, SCHEMA, environment, read_compiled, stamp, write_compiled
-from remit.clients.hooks.events import handle_event
+from remit.clients.hooks.hook_events import handle_event
 from remit.gate.record_store import open_store
 from remit.gate.session import SessionState
 from remit.gate.session_store import open_session, read_session

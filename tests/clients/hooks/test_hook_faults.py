@@ -11,7 +11,7 @@ import pytest
 from hooking import PART, PAYLOADS, Hooks, decision_of, kind_of
 
 from remit.clients.hooks import before_call, compiling
-from remit.clients.hooks.events import HANDLERS, handle_event
+from remit.clients.hooks.hook_events import HANDLERS, handle_event
 from remit.clients.hooks.responses import describe_error
 from remit.errors import EnvironmentBroken
 from remit.gate import session_store as gate_state

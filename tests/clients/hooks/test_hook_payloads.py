@@ -9,7 +9,7 @@ from hooking import PAYLOADS, Hooks, decision_of, kind_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from remit.clients.hooks.events import HANDLERS
+from remit.clients.hooks.hook_events import HANDLERS
 from remit.clients.hooks.payload import (
     MAX_BYTES,
     NEEDED,

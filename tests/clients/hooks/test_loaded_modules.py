@@ -18,13 +18,13 @@ def names_of(text: str) -> frozenset[str]:
 #: What every call needs.
 _ALWAYS = names_of("""
     remit remit.deciding_files remit.errors remit.failure_policy remit.globs remit.lean_json remit.regular_files
-    remit.clients remit.clients.hooks remit.clients.hooks.compiled remit.clients.hooks.events
+    remit.clients remit.clients.hooks remit.clients.hooks.compiled remit.clients.hooks.hook_events
     remit.clients.hooks.payload remit.clients.hooks.project remit.clients.hooks.responses
     remit.clients.hooks.before_call
     remit.gate remit.gate.change_report remit.gate.decide remit.gate.delegation remit.gate.delegations
     remit.gate.earlier_state remit.gate.file_versions remit.gate.git_settings remit.gate.guarded
-    remit.gate.model remit.gate.paths remit.gate.reads remit.gate.record_store remit.gate.redaction
-    remit.gate.reverse_patch remit.gate.rules remit.gate.ruling remit.gate.session remit.gate.session_entries
+    remit.gate.tool_use remit.gate.project_paths remit.gate.reads remit.gate.record_store remit.gate.redaction
+    remit.gate.reverse_patch remit.gate.rule_texts remit.gate.ruling remit.gate.session remit.gate.session_entries
     remit.gate.session_store remit.gate.settings remit.gate.work_tree remit.gate.writes
     remit.lazy remit.secrets remit.secrets.environment remit.workspace remit.workspace.atomic_write
 """)

@@ -10,7 +10,7 @@ import pytest
 from support.client_session import GOOD, INVENTED, Client
 
 from remit.clients.codex.translate import EVENTS, reports_in, to_answer, to_events
-from remit.clients.hooks.events import unknown_events, unknown_notice
+from remit.clients.hooks.hook_events import unknown_events, unknown_notice
 from remit.clients.hooks.payload import NEEDED, missing
 from remit.clients.translation import edits_in, handle_client_event, is_only_patch, merge_permissions, patches_in
 

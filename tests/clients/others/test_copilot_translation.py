@@ -11,7 +11,7 @@ import pytest
 from support.client_session import INVENTED, Client
 
 from remit.clients.copilot.translate import EVENTS, last_answer, to_answer, to_events
-from remit.clients.hooks.events import unknown_events
+from remit.clients.hooks.hook_events import unknown_events
 from remit.clients.hooks.payload import NEEDED, missing
 from remit.clients.translation import handle_client_event
 from remit.gate.declarations import declare

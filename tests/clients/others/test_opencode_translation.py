@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.client_session import GOOD, INVENTED, Client
 
-from remit.clients.hooks.events import unknown_events
+from remit.clients.hooks.hook_events import unknown_events
 from remit.clients.opencode.setup import CLIENT
 from remit.clients.opencode.translate import EVENTS, to_answer, to_events
 from remit.clients.setup.own_install import PROMPT

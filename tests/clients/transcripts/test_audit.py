@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from remit.clients.transcripts.auditing import audit, audit_file
 from remit.clients.transcripts.find import TranscriptFile, UnreadableFile, default_folders, find_transcripts
-from remit.reports.audit import ALL_OUTCOMES, AuditReport, AuditStatement
+from remit.reports.audit_report import ALL_OUTCOMES, AuditReport, AuditStatement
 
 FAILED = "====== 2 failed, 46 passed in 0.91s ======"
 PASSED = "====== 48 passed in 0.90s ======"

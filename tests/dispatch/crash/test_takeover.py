@@ -11,9 +11,9 @@ from support.postgres import Postgres
 
 from remit import testing
 from remit.configuration import load
-from remit.dispatch.settings import load_settings
 from remit.dispatch.submit import Queueing
 from remit.dispatch.worker import Worker
+from remit.dispatch.worker_settings import load_settings
 from remit.store import jobs, workers
 from remit.store.database import open_database
 from remit.store.jobs import Job

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from toolboxes import Bench, ask
 
 from remit.dispatch.tools.bash import check_allowed
-from remit.dispatch.tools.model import ToolRefused
+from remit.dispatch.tools.tool_types import ToolRefused
 from remit.evidence.receipts import ReceiptIndex
 
 _PATTERNS = ("git log:*", "npm test", "ls *")

@@ -152,16 +152,16 @@ def test_a_file_swapped_for_a_link_before_the_write_is_replaced_and_not_followed
 ) -> None:
     mine = bench.write("mine.txt", "mine")
     before = bench.listing()
-    from remit.dispatch.tools import files
+    from remit.dispatch.tools import file_tools
 
-    stored = files.store_file
+    stored = file_tools.store_file
 
     def swapped(*given: Any) -> None:
         mine.unlink()
         mine.symlink_to(bench.outside / "secret.txt")
         stored(*given)
 
-    monkeypatch.setattr(files, "store_file", swapped)
+    monkeypatch.setattr(file_tools, "store_file", swapped)
     assert not ask(bench.box(), "Write", file_path="mine.txt", content="new").failed
     assert bench.listing() == before
     assert mine.read_text() == "new"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from toolboxes import SECRET, Bench, ask
 
-from remit.dispatch.tools.git import marks_of
+from remit.dispatch.tools.git_tools import marks_of
 from remit.evidence.receipts import ReceiptIndex
 
 pytestmark = pytest.mark.process

@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 from toolboxes import Bench, ask
 
-from remit.dispatch.tools import files
+from remit.dispatch.tools import file_tools
 from remit.globs import MAX_CHOICES, Pattern
 
 _MB = 1024**2
@@ -70,7 +70,7 @@ def test_a_tool_that_runs_out_of_something_is_a_failed_call(
     def fails(*_: object) -> None:
         raise fault
 
-    monkeypatch.setattr(files, "_encoded", fails)
+    monkeypatch.setattr(file_tools, "_encoded", fails)
     got = ask(bench.box(), "Write", file_path="a", content="x")
     assert (got.failed, got.receipt.failed) == (True, True)
     assert got.text.startswith("Write failed: ")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toolboxes import SECRET, Bench, ask
 
-from remit.dispatch.tools.model import spill_name
+from remit.dispatch.tools.tool_types import spill_name
 
 
 @pytest.mark.process

@@ -12,7 +12,7 @@ import pytest
 from toolboxes import SECRET, Bench, ask, working_sandbox
 
 from remit.dispatch.tools import sandbox
-from remit.dispatch.tools.model import ToolLimits
+from remit.dispatch.tools.tool_types import ToolLimits
 from remit.dispatch.tools.toolbox import Toolbox
 
 pytestmark = pytest.mark.process

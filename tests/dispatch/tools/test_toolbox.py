@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toolboxes import Bench, ask
 
-from remit.dispatch.tools import files
-from remit.dispatch.tools.model import ToolOutput
+from remit.dispatch.tools import file_tools
+from remit.dispatch.tools.tool_types import ToolOutput
 from remit.dispatch.tools.toolbox import TOOLS
 from remit.registry.tools import OFFERED
 
@@ -106,7 +106,7 @@ def test_blocking_work_does_not_block_the_loop_and_has_a_timeout(bench: Bench, m
         release.wait(20)
         return "x"
 
-    monkeypatch.setattr(files, "digest_of", stuck)
+    monkeypatch.setattr(file_tools, "digest_of", stuck)
 
     async def timed() -> float:
         began = time.monotonic()
@@ -121,16 +121,16 @@ def test_blocking_work_does_not_block_the_loop_and_has_a_timeout(bench: Bench, m
 
 
 def test_a_cancelled_write_has_ended_when_the_caller_continues(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    from remit.dispatch.tools import files
+    from remit.dispatch.tools import file_tools
 
-    stored, reached, release = files.store_file, threading.Event(), threading.Event()
+    stored, reached, release = file_tools.store_file, threading.Event(), threading.Event()
 
     def slow(*given: Any) -> None:
         reached.set()
         release.wait(20)
         stored(*given)
 
-    monkeypatch.setattr(files, "store_file", slow)
+    monkeypatch.setattr(file_tools, "store_file", slow)
 
     async def cancelled() -> bool:
         running = asyncio.ensure_future(bench.box().call("Write", {"file_path": "a", "content": "x"}))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from remit.dispatch.tools import sandbox
-from remit.dispatch.tools.model import ToolLimits, ToolOutput
+from remit.dispatch.tools.tool_types import ToolLimits, ToolOutput
 from remit.dispatch.tools.toolbox import Toolbox
 from remit.registry.tools import OFFERED
 

@@ -16,7 +16,7 @@ from mcp_types import ElicitResult, ListRootsResult, Root
 from support.postgres import Postgres
 
 import remit
-from remit.dispatch.settings import load_settings
+from remit.dispatch.worker_settings import load_settings
 from remit.ledger.items import NewItem
 from remit.operations.declaration import argument_schema, arguments_on, object_schema
 from remit.operations.documents import Folders

@@ -21,7 +21,7 @@ from remit.errors import EnvironmentBroken, UsageError
 from remit.evidence.sources import open_sources
 from remit.orchestrate.remote import RemoteServer
 from remit.reports.shapes import check_shape
-from remit.surfaces.server.api import OPERATIONS, PREFIX, openapi_document
+from remit.surfaces.server.api_routes import OPERATIONS, PREFIX, openapi_document
 from remit.testing import project, result
 
 
@@ -303,7 +303,7 @@ class TestRemoteServer:
 def test_the_command_submits_to_a_server(site: RunningSite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from click.testing import CliRunner
 
-    from remit.surfaces.cli.jobs import submit_command
+    from remit.surfaces.cli.job_commands import submit_command
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("REMIT_SERVER_TOKEN", site.token("cli", "operator"))

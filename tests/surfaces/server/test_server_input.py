@@ -13,7 +13,7 @@ from psycopg.types.json import Jsonb
 from support.postgres import Postgres
 from support.web import HOSTILE, RunningSite, add_job
 
-from remit.surfaces.server.api import OPERATIONS, PREFIX
+from remit.surfaces.server.api_routes import OPERATIONS, PREFIX
 
 #: Numbers that no row has, or that Python, PostgreSQL or JavaScript read in their own way.
 NUMBERS = (

@@ -29,8 +29,8 @@ from remit.clients.setup.settings_file import own_hooks, read_settings
 from remit.clients.setup.target import ClientSetup, InstallTarget, McpFile, state_problem, user_folder
 from remit.dispatch.health import HealthFact
 from remit.errors import RemitError, UsageError
-from remit.gate.rules import lookup_lines
-from remit.registry.model import Definition
+from remit.gate.rule_texts import lookup_lines
+from remit.registry.definition import Definition
 
 #: Files and folders of a project, and of the client's folder of the user.
 _PROJECT = ("remit.toml", ".remit/gate/**", ".remit/claude-code/**")

@@ -17,7 +17,7 @@ from remit.clients.setup.settings_file import own_hooks, read_settings
 from remit.clients.setup.target import ClientSetup, InstallTarget, McpFile, state_problem, user_folder
 from remit.dispatch.health import HealthFact
 from remit.errors import RemitError
-from remit.registry.model import Definition
+from remit.registry.definition import Definition
 
 #: Event -> the timeout in seconds. Codex shortens that of SessionEnd to 3.
 EVENTS: dict[str, int] = {

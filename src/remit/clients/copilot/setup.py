@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from remit.clients.setup.file_changes import MAX_BYTES, read_bytes
 from remit.clients.setup.hook_process import shell_command
 from remit.clients.setup.mcp_entry import json_server_file
 from remit.clients.setup.own_install import PROMPT, OwnFileSetup, ProbeCall
-from remit.clients.setup.plan import MAX_BYTES, read_bytes
 from remit.clients.setup.target import InstallTarget, McpFile, user_folder
 from remit.errors import RemitError
-from remit.registry.model import Definition
+from remit.registry.definition import Definition
 
 #: Event -> the timeout in seconds.
 EVENTS: dict[str, int] = {

@@ -8,7 +8,6 @@ from remit.clients.hooks.payload import seconds, text
 from remit.clients.hooks.project import ProjectContext
 from remit.clients.hooks.responses import Answer, add_context, merge, message
 from remit.gate.decide import EDITING, SHELLS, TASK_TOOLS, UNCOUNTED, may_change_files
-from remit.gate.model import Decision, ToolUse
 from remit.gate.session import SessionState
 from remit.gate.session_store import read_session
 from remit.gate.settle import (
@@ -19,6 +18,7 @@ from remit.gate.settle import (
     settle_replaced_state,
     unfinished_calls,
 )
+from remit.gate.tool_use import Decision, ToolUse
 
 #: The tools whose effects are recorded after the call.
 GRANTED = ("Read", "NotebookRead", "Edit", "MultiEdit", "Write", "NotebookEdit", *SHELLS, "Grep", "Glob")

@@ -17,10 +17,10 @@ from remit.clients.hooks.responses import (
     updated_input,
 )
 from remit.gate.decide import EDITING, decide, may_change_files
-from remit.gate.model import Decision, ToolUse
 from remit.gate.record_store import digest_of
 from remit.gate.session import SessionState
 from remit.gate.session_store import read_session
+from remit.gate.tool_use import Decision, ToolUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _decide_once(call: ToolUse, state: SessionState, context: ProjectContext, se
         return earlier
     decision = _decide_first(call, state, context)
     if decision.exception == "fallback" and decision.decision == "allow":
-        from remit.clients.hooks.progress import record_fallback  # late: it is rare
+        from remit.clients.hooks.session_progress import record_fallback  # late: it is rare
 
         record_fallback(context, state)
     if call.tool_use_id in state.pending:

@@ -25,10 +25,10 @@ from remit.gate.delegations import model_class
 from remit.gate.file_versions import read_bytes
 from remit.gate.record_store import make_private
 from remit.gate.settings import settings_mapping, user_mode_file
-from remit.merging.model import MergeSettings
+from remit.merging.merge_data import MergeSettings
 from remit.orchestrate.merge_settings import merge_settings
 from remit.orchestrate.progress_file import progress_path
-from remit.registry.model import Definition
+from remit.registry.definition import Definition
 from remit.registry.plugin_root import PluginRoot
 from remit.registry.plugins import Manifest, built_in_team, load_plugin
 from remit.registry.tools import OFFERED, AllowList

@@ -15,11 +15,11 @@ from remit.clients.hooks.notices import (
     withheld_notice,
 )
 from remit.clients.hooks.payload import table, text
-from remit.clients.hooks.progress import record_delegation
 from remit.clients.hooks.project import ProjectContext
 from remit.clients.hooks.recorded_project import conflicts_in
 from remit.clients.hooks.responses import Answer, add_context, merge, updated_output
 from remit.clients.hooks.results import KeptResult
+from remit.clients.hooks.session_progress import record_delegation
 from remit.clients.hooks.subagents import (
     SubagentRun,
     close,
@@ -35,9 +35,9 @@ from remit.clients.hooks.subagents import (
 )
 from remit.contract.shortened import shorten_result
 from remit.gate.delegations import link_delegation
-from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.session import SessionState
 from remit.gate.session_store import read_session
+from remit.gate.tool_use import MAX_NAME_LENGTH
 from remit.secrets.scan import redact
 
 #: The client adds a block that begins with this to a report.

@@ -12,9 +12,9 @@ from remit.checking import Options
 from remit.clients.hooks.after_call import compare_background, compare_unfinished
 from remit.clients.hooks.judging import is_readable
 from remit.clients.hooks.payload import flag, text
-from remit.clients.hooks.progress import record_stop
 from remit.clients.hooks.project import ProjectContext
 from remit.clients.hooks.responses import Answer, block, merge, message
+from remit.clients.hooks.session_progress import record_stop
 from remit.clients.hooks.teams import untold_notices
 from remit.clients.transcripts.reading import read_transcripts
 from remit.contract.feedback import agent_title, neutralize

@@ -19,9 +19,9 @@ from remit.evidence.sources import Sources, open_sources
 from remit.gate.session import SessionState
 from remit.gate.session_store import LAST, RecordedSession, find_session, read_session, recorded_sessions
 from remit.gate.settings import GateSettings, settings_mapping
-from remit.merging.api import merge_inputs
 from remit.merging.inputs import Input, failed_report, read_report
-from remit.merging.model import OBSERVED, MergeSettings, Report
+from remit.merging.merge_data import OBSERVED, MergeSettings, Report
+from remit.merging.merge_documents import merge_inputs
 
 #: The client sets this variable to its session in the environment of slash commands.
 OWN_SESSION = "CLAUDE_CODE_SESSION_ID"

@@ -17,9 +17,9 @@ import msgspec
 
 from remit.clients.hooks.project import CLAIMS
 from remit.contract.profiles import PROFILES
-from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.record_store import make_private
 from remit.gate.session_store import KEPT_DAYS, safe_name
+from remit.gate.tool_use import MAX_NAME_LENGTH
 from remit.regular_files import read_regular
 from remit.secrets.scan import redact, redact_all
 from remit.workspace.atomic_write import replace_file

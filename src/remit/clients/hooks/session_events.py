@@ -8,9 +8,9 @@ import time
 from remit.clients.hooks import results
 from remit.clients.hooks.notices import state_notice, task_notification
 from remit.clients.hooks.payload import text
-from remit.clients.hooks.progress import record_prompt
 from remit.clients.hooks.project import ProjectContext, recompile
 from remit.clients.hooks.responses import Answer, add_context
+from remit.clients.hooks.session_progress import record_prompt
 from remit.gate.reverse_patch import remove_old_patches
 from remit.gate.session_store import read_session, remove_old_sessions
 

@@ -24,8 +24,8 @@ from remit.errors import RemitError
 from remit.gate.session_store import read_session
 from remit.ledger.items import ItemOrigin, NewItem, result_item
 from remit.ledger.ledger_entries import INVENTED, LedgerEntry
-from remit.merging.model import AgentReport
-from remit.registry.models import full_name
+from remit.merging.merge_data import AgentReport
+from remit.registry.model_names import full_name
 from remit.store import ledger, review_queue
 from remit.store.database import CONNECTION_ERRORS, Database
 

@@ -11,10 +11,10 @@ from remit.acceptance import ReportJudgement, verified_part
 from remit.clients.hooks import results
 from remit.clients.hooks.judging import check_document, commit_of, definition_digest, judge, merge_document, model_of
 from remit.clients.hooks.payload import flag, text
-from remit.clients.hooks.progress import record_delegation
 from remit.clients.hooks.project import ProjectContext
 from remit.clients.hooks.responses import Answer, add_context, block
 from remit.clients.hooks.results import KeptResult
+from remit.clients.hooks.session_progress import record_delegation
 from remit.contract.tokens import estimate_tokens
 from remit.gate.delegation import Delegation
 from remit.gate.delegations import (
@@ -24,9 +24,9 @@ from remit.gate.delegations import (
     link_delegation,
     release_writes,
 )
-from remit.gate.model import MAX_NAME_LENGTH
 from remit.gate.session import SessionState
 from remit.gate.session_store import safe_name
+from remit.gate.tool_use import MAX_NAME_LENGTH
 from remit.regular_files import read_regular
 
 _MAX_META_BYTES = 64_000

@@ -9,7 +9,7 @@ from remit.clients.setup.hook_process import hook_command
 from remit.clients.setup.mcp_entry import COMMAND
 from remit.clients.setup.own_install import PROMPT, OwnFileSetup, ProbeCall
 from remit.clients.setup.target import InstallTarget, McpFile, user_folder
-from remit.registry.model import Definition
+from remit.registry.definition import Definition
 
 #: The client adds this key itself, so a new file has it from the start.
 _EMPTY = '{\n  "$schema": "https://opencode.ai/config.json"\n}\n'

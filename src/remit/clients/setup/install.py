@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from remit.clients.hooks.compiling import CONFIRMED, compile_project
-from remit.clients.hooks.events import UNKNOWN
+from remit.clients.hooks.hook_events import UNKNOWN
 from remit.clients.hooks.hook_server import NO_SERVER, is_answering
-from remit.clients.setup.mcp_entry import add_server
-from remit.clients.setup.plan import (
+from remit.clients.setup.file_changes import (
     MAX_BYTES,
     AddedHooks,
     FileChange,
@@ -29,6 +28,7 @@ from remit.clients.setup.plan import (
     write_bytes,
     write_record,
 )
+from remit.clients.setup.mcp_entry import add_server
 from remit.clients.setup.settings_file import (
     added_by,
     containers_added,
@@ -46,7 +46,7 @@ from remit.contract.kinds import slug
 from remit.errors import RemitError, UsageError
 from remit.gate.record_store import make_private, remove_store
 from remit.gate.settings import MODES, POWERS, GateSettings, from_configuration, user_mode, user_mode_file
-from remit.registry.model import digest_of
+from remit.registry.definition import digest_of
 from remit.workspace.atomic_write import lock_descriptor
 from remit.workspace.safe_git import GitLimitReached, run_git
 

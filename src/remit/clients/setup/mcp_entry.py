@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from remit.clients.setup.plan import MAX_BYTES, AddedServer, FileChange, InstallRecord, read_bytes, read_record
+from remit.clients.setup.file_changes import MAX_BYTES, AddedServer, FileChange, InstallRecord, read_bytes, read_record
 from remit.clients.setup.settings_file import insert, named, parts, read_settings, remove, root_of, style_of
 from remit.clients.setup.target import ClientSetup, InstallTarget, McpFile
 from remit.dispatch.health import HealthFact

@@ -18,8 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from remit.clients.setup.file_changes import MAX_BYTES, read_bytes
 from remit.clients.setup.hook_process import denial_problem
-from remit.clients.setup.plan import MAX_BYTES, read_bytes
 from remit.clients.setup.target import ClientSetup, InstallTarget, state_problem
 from remit.dispatch.health import HealthFact
 from remit.errors import RemitError

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from remit.clients.setup.plan import open_regular
+from remit.clients.setup.file_changes import open_regular
 from remit.errors import UsageError
 
 #: A larger file is refused.

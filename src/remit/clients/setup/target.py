@@ -15,7 +15,7 @@ from remit.clients.setup.hook_process import shell_command
 from remit.contract.kinds import slug
 from remit.dispatch.health import HealthFact
 from remit.errors import UsageError
-from remit.registry.model import Definition
+from remit.registry.definition import Definition
 from remit.registry.plugin_root import PluginRoot
 from remit.registry.plugins import Manifest, built_in_team, load_plugin
 from remit.registry.tools import OFFERED, AllowList

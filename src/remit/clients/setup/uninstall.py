@@ -10,8 +10,7 @@ from typing import Any
 
 import msgspec
 
-from remit.clients.setup.mcp_entry import remove_server
-from remit.clients.setup.plan import (
+from remit.clients.setup.file_changes import (
     MAX_BYTES,
     FileChange,
     InstallPlan,
@@ -22,6 +21,7 @@ from remit.clients.setup.plan import (
     record_file,
     write_record,
 )
+from remit.clients.setup.mcp_entry import remove_server
 from remit.clients.setup.settings_file import own_hooks, present_rules, read_settings, without_hooks, without_rules
 from remit.clients.setup.target import ClientSetup, InstallTarget
 from remit.contract.kinds import slug
@@ -30,7 +30,7 @@ from remit.gate.record_store import remove_store
 from remit.gate.session_store import list_sessions
 from remit.gate.settings import MODES
 from remit.orchestrate.progress_file import progress_path, read_progress
-from remit.registry.model import digest_of
+from remit.registry.definition import digest_of
 from remit.workspace.atomic_write import remove_leftovers
 
 #: The content of `.remit/.gitignore`.

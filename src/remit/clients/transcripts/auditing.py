@@ -23,7 +23,7 @@ from remit.evidence.judge_statements import StatementJudge
 from remit.evidence.meant_tests import is_of_numbers, is_plain
 from remit.evidence.model import CheckedStatement
 from remit.evidence.receipts import Receipt, SessionRecord
-from remit.reports.audit import AuditKind, AuditOutcome, AuditReport, AuditSession, AuditSkipped, AuditStatement
+from remit.reports.audit_report import AuditKind, AuditOutcome, AuditReport, AuditSession, AuditSkipped, AuditStatement
 from remit.reports.layout import format_count
 from remit.secrets.scan import redact
 

@@ -18,8 +18,8 @@ from msgspec import Meta
 from remit.dispatch.tools import sandbox
 from remit.dispatch.tools.confined import ToolCall
 from remit.dispatch.tools.deciding import FolderIdentity, deciding_entries
-from remit.dispatch.tools.model import NumberArgument, ToolAnswer, ToolArguments, ToolLimits, ToolRefused
 from remit.dispatch.tools.processes import GRACE, MARK, ProcessResult, isolated_command, run_process
+from remit.dispatch.tools.tool_types import NumberArgument, ToolAnswer, ToolArguments, ToolLimits, ToolRefused
 from remit.shell.syntax import parse
 
 #: The variables of the worker's environment that a command gets; all others could be secrets.

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from remit.dispatch.tools.deciding import decides_what_runs
-from remit.dispatch.tools.model import ToolLimits, ToolRefused
 from remit.dispatch.tools.openat import (
     Closed,
     NotRegular,
@@ -27,6 +26,7 @@ from remit.dispatch.tools.openat import (
     parent_of,
     read_file,
 )
+from remit.dispatch.tools.tool_types import ToolLimits, ToolRefused
 from remit.store.storable import to_storable
 from remit.workspace.git_folder import git_folders
 from remit.workspace.paths import normalize_path

@@ -15,8 +15,10 @@ import msgspec
 from msgspec import Meta, field
 
 from remit.dispatch.tools.confined import ToolCall
-from remit.dispatch.tools.git import git_result
-from remit.dispatch.tools.model import (
+from remit.dispatch.tools.git_tools import git_result
+from remit.dispatch.tools.openat import is_closed_name, walk
+from remit.dispatch.tools.processes import ProcessResult, isolated_command, run_process
+from remit.dispatch.tools.tool_types import (
     MAX_PATTERN,
     FolderArgument,
     NumberArgument,
@@ -25,8 +27,6 @@ from remit.dispatch.tools.model import (
     ToolRefused,
     one_line,
 )
-from remit.dispatch.tools.openat import is_closed_name, walk
-from remit.dispatch.tools.processes import ProcessResult, isolated_command, run_process
 from remit.globs import Pattern
 
 _MAX_CONTEXT = 1_000

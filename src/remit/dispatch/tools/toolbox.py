@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from remit.dispatch.tools import bash, files, git, grep, sandbox
+from remit.dispatch.tools import bash, file_tools, git_tools, grep, sandbox
 from remit.dispatch.tools.bash import is_everything
 from remit.dispatch.tools.confined import Confined, ToolCall
-from remit.dispatch.tools.model import (
+from remit.dispatch.tools.tool_types import (
     ToolAnswer,
     ToolArguments,
     ToolLimits,
@@ -214,8 +214,8 @@ def _writing(
 
 _ALL = (
     _read_only(
-        files.Read,
-        files.read_lines,
+        file_tools.Read,
+        file_tools.read_lines,
         "Read a text file. Lines are numbered; the number and the tab after it are not part of the file. "
         "Up to 2,000 lines at a time: use offset and limit for more.",
     ),
@@ -225,25 +225,29 @@ _ALL = (
         "Search the files of the workspace with a regular expression. Ignored and binary files are skipped. "
         "Lists matching files unless output_mode is set.",
     ),
-    _read_only(files.Glob, files.glob_files, "List files whose path matches a pattern, sorted by path."),
-    _read_only(files.LS, files.list_folder, "List the names in one folder. Folders end with /."),
-    _read_only(git.GitLog, git.git_log, "List commits, newest first, of a path or of the whole workspace."),
+    _read_only(file_tools.Glob, file_tools.glob_files, "List files whose path matches a pattern, sorted by path."),
+    _read_only(file_tools.LS, file_tools.list_folder, "List the names in one folder. Folders end with /."),
+    _read_only(git_tools.GitLog, git_tools.git_log, "List commits, newest first, of a path or of the whole workspace."),
     _read_only(
-        git.GitDiff,
-        git.git_diff,
+        git_tools.GitDiff,
+        git_tools.git_diff,
         "Show the differences between a commit (default: HEAD) and the files on disk, or between the two commits of "
         "a range.",
     ),
-    _read_only(git.GitShow, git.git_show, "Show a commit and its changes, or, with path, a file in that commit."),
-    _read_only(git.GitBlame, git.git_blame, "Show the author and date of the last change of each line of a file."),
+    _read_only(
+        git_tools.GitShow, git_tools.git_show, "Show a commit and its changes, or, with path, a file in that commit."
+    ),
+    _read_only(
+        git_tools.GitBlame, git_tools.git_blame, "Show the author and date of the last change of each line of a file."
+    ),
     _writing(
-        files.Edit,
-        files.edit_file,
+        file_tools.Edit,
+        file_tools.edit_file,
         "Replace an exact text in a file. It must occur exactly once unless replace_all is set.",
     ),
     _writing(
-        files.Write,
-        files.write_file,
+        file_tools.Write,
+        file_tools.write_file,
         "Create a file or replace its whole content. Missing folders are created. For a small change use Edit.",
         repeatable=True,
     ),

@@ -21,7 +21,7 @@ from remit.evidence.find_code import CodeFinder, Quoted
 from remit.evidence.model import Outcome
 from remit.merging.adjust import distinct_code, fingerprint, is_verified, penalty
 from remit.merging.content import AgentError, Sections
-from remit.merging.model import Opinion, Report, ReportedFinding
+from remit.merging.merge_data import Opinion, Report, ReportedFinding
 from remit.merging.sarif.locations import (
     ArtifactPaths,
     Offset,
@@ -33,7 +33,7 @@ from remit.merging.sarif.locations import (
     region_outcome,
     snippet_of,
 )
-from remit.merging.sarif.rules import CategoryMap, SarifTool, result_score, result_severity, result_title
+from remit.merging.sarif.tool_rules import CategoryMap, SarifTool, result_score, result_severity, result_title
 from remit.merging.sarif.values import (
     MAX_DETAILS,
     MAX_HEAD,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
-from remit.merging.model import Conflict, Merge, MergedFinding, Opinion
+from remit.merging.merge_data import Conflict, Merge, MergedFinding, Opinion
 from remit.reports.layout import escape_control
 from remit.reports.merge.decision import Failure, contract_status, decision_text, failures_of
 from remit.reports.merge.groups import NOTHING_TO_REVIEW, coverage_text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from remit.contract.model import ErrorDetails
-from remit.merging.model import NOT_COUNTED, OBSERVED, SKIPPED, AgentReport, Merge
+from remit.contract.result_data import ErrorDetails
+from remit.merging.merge_data import NOT_COUNTED, OBSERVED, SKIPPED, AgentReport, Merge
 from remit.reports.layout import format_count
 from remit.reports.merge.groups import no_findings_text
 from remit.reports.merge.parts import join_words, truncate_text

@@ -9,11 +9,11 @@ import msgspec
 
 from remit.contract import outline
 from remit.contract.lines import plain_text
-from remit.contract.model import Block, Code, Content, Heading, Item, Items, Override, Result, Row, Text
 from remit.contract.render import render
+from remit.contract.result_data import Block, Code, Content, Heading, Item, Items, Override, Result, Row, Text
 from remit.contract.tokens import estimate_tokens
 from remit.evidence.grammar import references_in
-from remit.merging.model import MergedFinding, Opinion
+from remit.merging.merge_data import MergedFinding, Opinion
 from remit.reports.layout import escape_control
 from remit.reports.merge.parts import (
     Located,

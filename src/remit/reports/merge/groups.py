@@ -10,7 +10,7 @@ import msgspec
 
 from remit.contract.lines import bare_text
 from remit.merging.content import Change, Citation, CitedLocation, Design, Exploration, Sections
-from remit.merging.model import NOT_COUNTED, LanguageCoverage, Merge
+from remit.merging.merge_data import NOT_COUNTED, LanguageCoverage, Merge
 from remit.reports.layout import format_count
 
 #: The outcomes of a location or change that are worth a word; the others hold, or could not be checked.

@@ -24,7 +24,7 @@ from markupsafe import Markup
 
 from remit.contract.findings import Severity
 from remit.merging.drafts import severities_of
-from remit.merging.model import QUOTED, Conflict, Merge, MergedFinding, Opinion
+from remit.merging.merge_data import QUOTED, Conflict, Merge, MergedFinding, Opinion
 from remit.reports.layout import escape_control, format_count
 from remit.reports.merge.decision import contract_status, decision_text
 from remit.reports.merge.groups import no_findings_text, section_groups

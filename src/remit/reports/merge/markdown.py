@@ -16,7 +16,8 @@ from statistics import fmean
 
 from remit.checking import Options, check_text
 from remit.contract.headings import BOXES
-from remit.contract.model import (
+from remit.contract.render import render
+from remit.contract.result_data import (
     Block,
     Blocker,
     Confidence,
@@ -32,9 +33,8 @@ from remit.contract.model import (
     Text,
     Tick,
 )
-from remit.contract.render import render
 from remit.evidence.sources import Sources
-from remit.merging.model import MERGED_AGENT, NOT_COUNTED, Merge, MergedFinding
+from remit.merging.merge_data import MERGED_AGENT, NOT_COUNTED, Merge, MergedFinding
 from remit.reports.layout import format_count
 from remit.reports.merge.decision import broken_text, contract_status, error_details, recovery_text, root_cause
 from remit.reports.merge.entries import MarkdownEntry, SourceLines, add_quotes, entries_of

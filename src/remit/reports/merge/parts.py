@@ -8,7 +8,7 @@ from itertools import chain
 from typing import NamedTuple, Protocol
 
 from remit.merging.conflicts import name_of
-from remit.merging.model import (
+from remit.merging.merge_data import (
     NOT_COUNTED,
     QUOTED,
     SCALE,
@@ -17,7 +17,7 @@ from remit.merging.model import (
     MergedFinding,
     Opinion,
 )
-from remit.merging.sarif.rules import is_analyser, rule_of
+from remit.merging.sarif.tool_rules import is_analyser, rule_of
 from remit.reports.layout import escape_control
 from remit.secrets.scan import redact, redact_lines
 from remit.workspace.files import SourceFile, Workspace

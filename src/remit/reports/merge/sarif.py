@@ -17,7 +17,7 @@ from urllib.parse import quote
 import msgspec
 
 from remit.merging.drafts import StoredFindings
-from remit.merging.model import Conflict, LanguageCoverage, Merge, MergedFinding, Opinion
+from remit.merging.merge_data import Conflict, LanguageCoverage, Merge, MergedFinding, Opinion
 from remit.reports.formats import json_parts
 from remit.reports.layout import escape_control
 from remit.reports.merge.decision import Failure, failures_of

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from remit.merging.model import Merge, MergedFinding, Opinion
+from remit.merging.merge_data import Merge, MergedFinding, Opinion
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, format_count, wrap_text
 from remit.reports.merge.decision import contract_status, decision_text
 from remit.reports.merge.groups import SectionEntry, no_findings_text, section_groups

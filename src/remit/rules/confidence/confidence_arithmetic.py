@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.model import Confidence
 from remit.contract.render import format_number
+from remit.contract.result_data import Confidence
 from remit.contract.section_fields import is_not_applicable
 from remit.rules.base import Case, Example, Fault, Rule
 

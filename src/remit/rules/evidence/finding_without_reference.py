@@ -9,7 +9,7 @@ from sys import maxsize
 from remit.contract.findings import Finding, is_none_row
 from remit.contract.headings import block_key
 from remit.contract.lines import is_none_text, lines_of
-from remit.contract.model import Block
+from remit.contract.result_data import Block
 from remit.evidence.claims import explain
 from remit.evidence.document import located_tables
 from remit.evidence.model import Checked

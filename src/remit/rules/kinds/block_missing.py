@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from remit.contract.findings import blocks
 from remit.contract.headings import block_key
 from remit.contract.lines import lines_of, plain_text
-from remit.contract.model import Block, Heading
+from remit.contract.result_data import Block, Heading
 from remit.rules.base import Case, Example, Fault, Rule
 
 

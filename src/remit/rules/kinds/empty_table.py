@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from remit.contract.findings import blocks, states_nothing_found
-from remit.contract.model import Table
+from remit.contract.result_data import Table
 from remit.rules.base import Case, Example, Fault, Rule
 
 

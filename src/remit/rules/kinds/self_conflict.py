@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from remit.contract.findings import tables
 from remit.contract.headings import column_index
 from remit.contract.lines import plain_text
-from remit.contract.model import Result
+from remit.contract.result_data import Result
 from remit.evidence.changes import summary_contradicts_tests
 from remit.lazy import lazy_pattern
 from remit.rules.base import Case, Example, Fault, Rule

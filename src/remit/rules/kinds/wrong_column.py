@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from remit.contract.findings import blocks, is_prose
 from remit.contract.headings import column_index
 from remit.contract.kinds import Column
-from remit.contract.model import Table
+from remit.contract.result_data import Table
 from remit.rules.base import Case, Example, Fault, Rule
 
 _REFERENCES = (

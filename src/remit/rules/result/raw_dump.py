@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from remit.contract.findings import blocks
-from remit.contract.model import Code, Items, Table, Text
 from remit.contract.parse import Document
+from remit.contract.result_data import Code, Items, Table, Text
 from remit.contract.tokens import estimate_tokens
 from remit.rules.base import Case, Example, Fault, Rule
 

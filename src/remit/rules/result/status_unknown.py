@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from remit.contract.lines import lines_of
-from remit.contract.model import STATUSES
+from remit.contract.result_data import STATUSES
 from remit.rules.base import Case, Example, Fault, Rule
 
 

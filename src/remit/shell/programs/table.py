@@ -8,7 +8,7 @@ from remit.globs import is_glob
 from remit.shell.command import CALCULATES, INSTALLED_FOLDERS, Command, is_open
 from remit.shell.options import CommandOptions
 from remit.shell.programs import editors, interpreters, viewers
-from remit.shell.programs.git import run_git
+from remit.shell.programs.git_effects import run_git
 from remit.shell.programs.lists import (
     DATABASE_CLIENTS,
     EDITORS,

@@ -9,15 +9,15 @@ import click
 import msgspec
 
 from remit.clients.known_clients import CLIENTS
-from remit.clients.setup.plan import MAX_BYTES, read_bytes, write_bytes
+from remit.clients.setup.file_changes import MAX_BYTES, read_bytes, write_bytes
 from remit.configuration import load
 from remit.errors import UsageError
-from remit.registry import api
-from remit.registry.check import check_path
+from remit.registry import resolution
+from remit.registry.definition import Definition
 from remit.registry.lookup import Registry
-from remit.registry.model import Definition
+from remit.registry.plugin_check import check_path
 from remit.registry.tools import AllowList, split_names
-from remit.reports.agents import agents_shape, check_lines, explain_lines, list_lines, show_lines
+from remit.reports.agent_definitions import agents_shape, check_lines, explain_lines, list_lines, show_lines
 from remit.reports.layout import escape_control
 from remit.surfaces.cli.printing import ListFirst, columns, form_option, print_answer
 
@@ -117,7 +117,9 @@ def explain(name: str | None, **options: Any) -> int:
         "max_turns": options["max_turns"],
         "input_vars": dict(map(_variable, options["variables"])),
     }
-    brief = api.resolve(request, registry=registry, policy=options["policy"] or configured["policy"], allow_tools=names)
+    brief = resolution.resolve(
+        request, registry=registry, policy=options["policy"] or configured["policy"], allow_tools=names
+    )
     print_answer(options["form"], brief, explain_lines(name, brief, columns()))
     return 0
 
@@ -141,18 +143,18 @@ def check(path: Path, allow_tools: str | None, form: str, *, fix: bool) -> int:
     allowed = _allowed(split_names(allow_tools) if allow_tools is not None else None)
     plugins, warnings, repairs = check_path(path, allowed, fix=fix)
     for repair in repairs:
-        api.print_notice(repair, "fixed")
+        resolution.print_notice(repair, "fixed")
     print_answer(form, agents_shape(plugins, warnings), check_lines(plugins, warnings, columns()))
     return 1 if not plugins or any(plugin.rejected for plugin in plugins) else 0
 
 
 def _registry(plugin_path: str | None, names: list[str] | None, *, print_problems: bool = True) -> Registry:
     path = plugin_path if plugin_path is not None else load()["plugin_path"]
-    return api.open_registry(path, _allowed(names), print_problems=print_problems)
+    return resolution.open_registry(path, _allowed(names), print_problems=print_problems)
 
 
 def _allowed(names: list[str] | None) -> AllowList:
-    return api.allow_list(load(), names)
+    return resolution.allow_list(load(), names)
 
 
 def _variable(option: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from remit.operations.audit import Audit, audit_sessions
-from remit.reports.audit import audit_html, audit_json, audit_lines, audit_markdown
+from remit.reports.audit_report import audit_html, audit_json, audit_lines, audit_markdown
 from remit.surfaces.cli.printing import SlowNotice, operation_options, print_lines, print_text, terminal_columns
 
 _FORMS = {"json": audit_json, "markdown": audit_markdown, "html": audit_html}

@@ -12,13 +12,13 @@ from remit.configuration import load
 from remit.evidence.sources import Sources
 from remit.ledger.dismissing import stored_dismissals
 from remit.merging.dismissals import dismissed_in
-from remit.merging.model import MergedFinding
+from remit.merging.merge_data import MergedFinding
 from remit.operations.documents import Check, check_options, check_texts, sources_of
 from remit.reports.formats import check_github, check_json, check_junit
 from remit.reports.layout import Piece, escape_control, wrap_text
-from remit.reports.text import check_text_lines
+from remit.reports.verdict_text import check_text_lines
 from remit.surfaces.cli.attesting import Documents
-from remit.surfaces.cli.files import display_root, find_files, find_repository
+from remit.surfaces.cli.named_files import display_root, find_files, find_repository
 from remit.surfaces.cli.printing import (
     columns,
     operation_options,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from remit.clients.hooks.events import run
+from remit.clients.hooks.hook_events import run
 from remit.clients.known_clients import CLIENTS
+from remit.clients.setup.file_changes import FileChange, InstallPlan, read_record
 from remit.clients.setup.install import apply_install, default_mode, install_lock, plan_install, status_message
-from remit.clients.setup.plan import FileChange, InstallPlan, read_record
 from remit.clients.setup.target import InstallTarget
 from remit.clients.setup.uninstall import apply_uninstall, is_empty_plan, plan_uninstall
 from remit.clients.translation import run_client

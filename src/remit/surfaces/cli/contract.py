@@ -15,9 +15,9 @@ from remit.contract.parse import parse
 from remit.contract.render import render, to_json
 from remit.errors import UsageError
 from remit.operations.contract import ExplainRule, Prompt, prompt_shape
-from remit.reports.agents import brief_schema
+from remit.reports.agent_definitions import brief_schema
 from remit.reports.formats import format_json
-from remit.reports.gate import decision_schema
+from remit.reports.gate_sessions import decision_schema
 from remit.reports.ledger_shapes import ledger_schema
 from remit.reports.rules import rule_lines, rule_list_lines, rules_shape
 from remit.reports.shapes import check_schema, merge_schema, result_schema
@@ -135,6 +135,6 @@ def schema_command(name: str) -> int:
 
 
 def _run_schema(name: str) -> dict[str, Any]:
-    from remit.reports import jobs, plans  # late: they need the extra remit[run]
+    from remit.reports import job_text, plan_text  # late: they need the extra remit[run]
 
-    return jobs.job_schema() if name == "job" else plans.plan_schema()
+    return job_text.job_schema() if name == "job" else plan_text.plan_schema()

@@ -12,21 +12,21 @@ import click
 import msgspec
 
 from remit.configuration import load
+from remit.demo.demo_review import DemoResult, copy_shop, demo_lines, demo_result, examples, recorded_plan, recordings
 from remit.demo.recorded_model import MODEL, recorded_model
-from remit.demo.review import DemoResult, copy_shop, demo_lines, demo_result, examples, recorded_plan, recordings
-from remit.dispatch.settings import Settings, load_settings
 from remit.dispatch.submit import Resolving
+from remit.dispatch.worker_settings import Settings, load_settings
 from remit.errors import EnvironmentBroken
 from remit.evidence.sources import open_sources
 from remit.merging.merge import without_sections
-from remit.merging.model import Merge
-from remit.orchestrate.api import begin_plan
+from remit.merging.merge_data import Merge
+from remit.orchestrate.delegating import begin_plan
 from remit.orchestrate.plan import Plan
-from remit.orchestrate.review import ReviewTeam, find_team, review_plan
-from remit.reports.plans import job_summary
+from remit.orchestrate.review_team import ReviewTeam, find_team, review_plan
+from remit.reports.plan_text import job_summary
 from remit.store.database import Database, open_database
 from remit.surfaces.cli.merge import with_dismissals
-from remit.surfaces.cli.plans import DrivenPlan, drive_with_progress, write_reports
+from remit.surfaces.cli.plan_commands import DrivenPlan, drive_with_progress, write_reports
 from remit.surfaces.cli.printing import columns, form_option, print_answer
 
 

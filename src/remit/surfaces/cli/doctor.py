@@ -14,15 +14,15 @@ from click.shell_completion import get_completion_class
 
 from remit import __version__
 from remit.clients.hooks.compiled import folder_of, project_of
-from remit.clients.hooks.events import unknown_notice
+from remit.clients.hooks.hook_events import unknown_notice
 from remit.clients.known_clients import CLIENTS, client_facts
 from remit.configuration import SETTINGS, Configuration, Value, find_file, load, settings_digests
 from remit.dispatch.health import HealthFact, health_facts
-from remit.dispatch.settings import load_settings
-from remit.registry.api import allow_list
+from remit.dispatch.worker_settings import load_settings
 from remit.registry.lookup import Registry, load_registry
-from remit.reports.doctor import health_lines, settings_lines
+from remit.registry.resolution import allow_list
 from remit.reports.formats import format_json
+from remit.reports.health_text import health_lines, settings_lines
 from remit.reports.layout import Line, Piece
 from remit.surfaces.cli.group import remit
 from remit.surfaces.cli.person import require_person

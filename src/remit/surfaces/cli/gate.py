@@ -17,7 +17,7 @@ from remit.gate.ignore_rules import forget_rules
 from remit.gate.log import dry_run, explain_decision, read_payload
 from remit.gate.session_store import open_session
 from remit.operations.audit import since_time
-from remit.reports.gate import (
+from remit.reports.gate_sessions import (
     decision_lines,
     declared_lines,
     declared_shape,
@@ -32,7 +32,7 @@ from remit.reports.gate import (
     why_lines,
     why_shape,
 )
-from remit.surfaces.cli.files import read_file
+from remit.surfaces.cli.named_files import read_file
 from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import columns, form_option, print_answer
 from remit.unconfirmed import confirm

@@ -35,9 +35,9 @@ GROUPS: dict[str, Table] = {
     },
     "Agents": {
         "agents": ("agents.command", "Show and check subagent definitions."),
-        "submit": ("jobs.submit_command", "Put a job into the queue."),
-        "worker": ("worker.worker_command", "Run jobs from the queue."),
-        "jobs": ("jobs.jobs_command", "List, show, follow, cancel and continue jobs."),
+        "submit": ("job_commands.submit_command", "Put a job into the queue."),
+        "worker": ("worker_commands.worker_command", "Run jobs from the queue."),
+        "jobs": ("job_commands.jobs_command", "List, show, follow, cancel and continue jobs."),
         "plan": ("group.plan_command", "Run plans of delegations; show progress and questions."),
         "orchestrate": ("run.orchestrate_command", "Let a model do a task by delegating it."),
     },
@@ -49,9 +49,9 @@ GROUPS: dict[str, Table] = {
         "lsp": ("lsp.command", "Verify Markdown in an editor (language server)."),
     },
     "Records": {
-        "ledger": ("ledger.ledger_command", "Show what the recorded verdicts state about agents."),
+        "ledger": ("ledger_commands.ledger_command", "Show what the recorded verdicts state about agents."),
         "tokens": ("serve.tokens_command", "Manage who may use the server."),
-        "db": ("worker.db_command", "Create the database roles of workers and submitters."),
+        "db": ("worker_commands.db_command", "Create the database roles of workers and submitters."),
     },
     "Setup": {
         "doctor": ("doctor.doctor_command", "Check the installation and show the effective settings."),
@@ -63,10 +63,10 @@ GROUPS: dict[str, Table] = {
 COMMANDS: Table = {**FRONT, **{name: about for group in GROUPS.values() for name, about in group.items()}}
 #: Commands of `remit plan`: see `COMMANDS`.
 PLAN: Table = {
-    "run": ("plans.plan_command", "Run the plan in a file, or continue one."),
+    "run": ("plan_commands.plan_command", "Run the plan in a file, or continue one."),
     "progress": ("progress.command", "Show the progress of the work and the next action."),
-    "questions": ("plans.questions_command", "List the open questions of plans."),
-    "answer": ("plans.answer_command", "Answer a question of a plan."),
+    "questions": ("plan_commands.questions_command", "List the open questions of plans."),
+    "answer": ("plan_commands.answer_command", "Answer a question of a plan."),
 }
 #: A name of version 0.1 -> the words that replace it until 0.3.
 OLD_NAMES: dict[str, str] = {

@@ -22,7 +22,6 @@ from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
 from remit.ledger.dismissing import add_dismissal, remove_dismissal, stored_dismissals
 from remit.ledger.learned import explained, with_learned
-from remit.merging.api import merge_inputs, merge_stream
 from remit.merging.dismissals import (
     FILE,
     apply_dismissals,
@@ -33,11 +32,12 @@ from remit.merging.dismissals import (
 from remit.merging.drafts import StoredFindings
 from remit.merging.inputs import Input, failed_report, read_input
 from remit.merging.merge import hide_baseline, only_changed
-from remit.merging.model import MERGED_AGENT, SCALE, LearnedNote, Merge, MergeSettings
+from remit.merging.merge_data import MERGED_AGENT, SCALE, LearnedNote, Merge, MergeSettings
+from remit.merging.merge_documents import merge_inputs, merge_stream
 from remit.merging.previous import read_merge
 from remit.operations.merge import MergeDocuments
 from remit.orchestrate.merge_settings import learns_weights, merge_settings
-from remit.registry.api import reload_registry
+from remit.registry.resolution import reload_registry
 from remit.reports.attestation import document_subject, merge_policy, merge_properties
 from remit.reports.formats import merge_json_parts
 from remit.reports.layout import format_count, plain_lines
@@ -47,7 +47,7 @@ from remit.reports.merge.markdown import merge_markdown
 from remit.reports.merge.sarif import Profile, sarif_parts
 from remit.reports.merge.text import merge_text_lines
 from remit.surfaces.cli.attesting import Documents, commit_of, write_statement
-from remit.surfaces.cli.files import display_name, find_files, find_repository, read_file
+from remit.surfaces.cli.named_files import display_name, find_files, find_repository, read_file
 from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import columns, operation_options, path_of, print_lines, print_parts
 from remit.surfaces.cli.store import with_database
@@ -56,7 +56,7 @@ from remit.workspace.atomic_write import replace_file
 from remit.workspace.files import Workspace
 
 if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
+    from remit.dispatch.worker_settings import Settings
     from remit.store.database import Database
 
 FORMATS = ["text", "json", "markdown", "html", "sarif", "github", "junit"]

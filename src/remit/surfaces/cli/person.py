@@ -17,7 +17,7 @@ from remit.orchestrate.remote import TOKEN_VARIABLE
 from remit.surfaces.cli.store import with_database
 
 if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
+    from remit.dispatch.worker_settings import Settings
     from remit.store.access import Person, Role
     from remit.store.database import Database
 

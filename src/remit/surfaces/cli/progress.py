@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from remit.dispatch.settings import Settings, load_settings
+from remit.dispatch.worker_settings import Settings, load_settings
 from remit.errors import RemitError, UsageError
-from remit.orchestrate.progress import refresh_questions
+from remit.orchestrate.plan_progress import refresh_questions
 from remit.orchestrate.progress_file import (
     find_progress,
     next_actions,

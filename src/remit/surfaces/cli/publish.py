@@ -18,7 +18,7 @@ from remit.publishing.false_claims import SCHEMA, publication_of_claims, read_cl
 from remit.publishing.github_api import DEFAULT_URL, DryRun, GitHub, GitHubError, find_token
 from remit.publishing.pull_request import Changes, PullRequest, PullRequestState, local_state, plan_changes
 from remit.reports.layout import format_count
-from remit.surfaces.cli.files import display_name, find_repository, read_file
+from remit.surfaces.cli.named_files import display_name, find_repository, read_file
 from remit.surfaces.cli.person import require_person
 from remit.workspace import git
 from remit.workspace.files import Workspace

@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 
 from remit.checking import Verdict
-from remit.dispatch.settings import Settings
+from remit.dispatch.worker_settings import Settings
 from remit.ledger.items import ItemOrigin, NewItem
 from remit.ledger.ledger_entries import EntrySource, LedgerEntry, document_entry
 from remit.ledger.recorded_merge import record_of
-from remit.merging.model import Merge
+from remit.merging.merge_data import Merge
 from remit.store import ledger, review_queue
 from remit.store.database import Database
 from remit.surfaces.cli.store import with_database

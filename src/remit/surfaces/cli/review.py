@@ -11,16 +11,16 @@ import msgspec
 
 from remit.configuration import load
 from remit.dispatch.analysers import scoped_files
-from remit.dispatch.settings import Settings
 from remit.dispatch.submit import Resolving
+from remit.dispatch.worker_settings import Settings
 from remit.errors import UsageError
 from remit.evidence.sources import open_sources
 from remit.merging.merge import merge_reports, only_changed, with_coverage, without_sections, without_style
-from remit.merging.model import Merge, MergeSettings
-from remit.orchestrate.api import PlanResult, begin_plan
+from remit.merging.merge_data import Merge, MergeSettings
 from remit.orchestrate.coverage import language_coverage
+from remit.orchestrate.delegating import PlanResult, begin_plan
 from remit.orchestrate.plan import Plan
-from remit.orchestrate.review import (
+from remit.orchestrate.review_team import (
     SUBAGENTS,
     ReviewTeam,
     find_team,
@@ -30,10 +30,10 @@ from remit.orchestrate.review import (
     with_unused,
 )
 from remit.reports.layout import format_count
-from remit.reports.plans import job_summary
+from remit.reports.plan_text import job_summary
 from remit.store.database import Database
 from remit.surfaces.cli.merge import FORMATS, fails, with_dismissals, write_merge
-from remit.surfaces.cli.plans import DrivenPlan, drive_with_progress, print_result, write_reports
+from remit.surfaces.cli.plan_commands import DrivenPlan, drive_with_progress, print_result, write_reports
 from remit.surfaces.cli.printing import form_option
 from remit.surfaces.cli.recording import record_merge
 from remit.surfaces.cli.store import with_database

@@ -22,24 +22,24 @@ from rich.text import Text
 from remit.aio import cancel_and_wait
 from remit.configuration import load
 from remit.contract.outcome import failure_in
-from remit.dispatch.settings import Settings
 from remit.dispatch.submit import submit
+from remit.dispatch.worker_settings import Settings
 from remit.operations.jobs import Orchestrate, Run, queueing_of, submit_job
 from remit.orchestrate.answers import open_questions_of
 from remit.orchestrate.orchestrator_tools import orchestrator_prompt
-from remit.registry.api import allow_list
+from remit.registry.definition import ORCHESTRATOR
 from remit.registry.lookup import Registry, load_registry
-from remit.registry.model import ORCHESTRATOR
+from remit.registry.resolution import allow_list
 from remit.reports.formats import format_json
-from remit.reports.jobs import event_lines, job_lines, job_shape
+from remit.reports.job_text import event_lines, job_lines, job_shape
 from remit.reports.layout import escape_control, plain_lines
-from remit.reports.plans import question_lines
+from remit.reports.plan_text import question_lines
 from remit.store import jobs
 from remit.store.database import Database
 from remit.store.events import Event, follow
 from remit.store.jobs import Job
 from remit.store.plans import Escalation
-from remit.surfaces.cli.jobs import task_text, with_task
+from remit.surfaces.cli.job_commands import task_text, with_task
 from remit.surfaces.cli.printing import columns, operation_options, print_answer, print_lines, print_text
 from remit.surfaces.cli.store import with_database
 

@@ -12,7 +12,7 @@ import click
 
 from remit.clients.hooks.compiled import folder_of
 from remit.demo.week import fill_demo
-from remit.dispatch.settings import Settings, load_settings
+from remit.dispatch.worker_settings import Settings, load_settings
 from remit.gate.record_store import remove_store
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control
 from remit.reports.ledger_shapes import AccessTokenShape, AccessTokensShape

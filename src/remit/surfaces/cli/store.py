@@ -13,7 +13,7 @@ from remit.errors import EnvironmentBroken
 from remit.surfaces.cli.printing import SlowNotice
 
 if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
+    from remit.dispatch.worker_settings import Settings
     from remit.store.database import Database
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
     """Run `work` with the configured database."""
     import psycopg  # late, as what follows: commands without a database work without the extra
 
-    from remit.dispatch.settings import load_settings
+    from remit.dispatch.worker_settings import load_settings
     from remit.store.database import open_database
 
     for name in ("psycopg.pool", "procrastinate"):  # Remit reports an unavailable database itself, in one line

@@ -30,10 +30,10 @@ from remit.operations.documents import (
 from remit.reports.claim_details import explain_lines
 from remit.reports.formats import check_github, check_json, check_junit
 from remit.reports.layout import Line, Piece, escape_control, format_count
-from remit.reports.verify import verify_lines, verify_markdown, verify_sarif
 from remit.reports.verify_project import project_lines, verify_badge
+from remit.reports.verify_text import verify_lines, verify_markdown, verify_sarif
 from remit.surfaces.cli.attesting import Documents, attest_verdicts
-from remit.surfaces.cli.files import display_name, display_root, find_repository, find_texts
+from remit.surfaces.cli.named_files import display_name, display_root, find_repository, find_texts
 from remit.surfaces.cli.printing import (
     SlowNotice,
     operation_options,

@@ -46,7 +46,7 @@ def main() -> None:
 
             run_client(sys.argv[3], event)
         else:
-            from remit.clients.hooks.events import run
+            from remit.clients.hooks.hook_events import run
 
             run(event, server=sys.argv[2] if len(sys.argv) > 2 else "")
     except BaseException as error:  # noqa: BLE001 - the outermost frame of a process that must not fail

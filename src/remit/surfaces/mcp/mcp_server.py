@@ -26,9 +26,9 @@ from pydantic import BaseModel, Field
 
 from remit import __version__
 from remit.aio import cancel_and_wait
-from remit.dispatch.settings import load_settings
+from remit.dispatch.worker_settings import load_settings
 from remit.errors import RemitError, UsageError
-from remit.merging.model import Merge
+from remit.merging.merge_data import Merge
 from remit.operations.declaration import argument_schema, arguments_on, convert_arguments
 from remit.operations.documents import Folders
 from remit.operations.jobs import Answer, AnswerVerb

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from remit.ledger.calibration import MIN_CURVE, MIN_RECALIBRATION, Calibration, calibrate
 from remit.ledger.learned import decision_points
 from remit.ledger.scorecards import Scorecard, compare
-from remit.reports.calibration import calibration_svg
+from remit.reports.calibration_chart import calibration_svg
 from remit.store import ledger
 from remit.surfaces.server.site import NotFound, choice_of, render, site_of
 

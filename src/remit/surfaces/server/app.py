@@ -27,7 +27,7 @@ from remit.surfaces.server import (
     session_pages,
     streams,
 )
-from remit.surfaces.server.api import OPERATIONS, PREFIX, openapi_document, route_of
+from remit.surfaces.server.api_routes import OPERATIONS, PREFIX, openapi_document, route_of
 from remit.surfaces.server.guard import Guard, cookie_of
 from remit.surfaces.server.hooks import HookServer
 from remit.surfaces.server.site import (

@@ -27,11 +27,11 @@ from starlette.types import Receive, Scope, Send
 
 from remit.clients.claude_code.hook_entries import HTTP_PATH, PROJECT_HEADER
 from remit.clients.hooks.compiled import folder_of, project_of
-from remit.clients.hooks.events import fault_response, handle_event
+from remit.clients.hooks.hook_events import fault_response, handle_event
 from remit.clients.hooks.payload import Unreadable, parse, text
 from remit.clients.hooks.project import ProjectContext
 from remit.clients.hooks.responses import encode
-from remit.clients.setup.plan import read_bytes
+from remit.clients.setup.file_changes import read_bytes
 from remit.errors import RemitError
 from remit.gate.call_record import unchanged_tree
 from remit.gate.decide import EDITING, READING, SHELLS

@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from remit.operations.jobs import cancel_job, retry_job
-from remit.reports.jobs import event_lines
+from remit.reports.job_text import event_lines
 from remit.reports.layout import plain_lines
 from remit.secrets.scan import redact
 from remit.store import dashboard, jobs

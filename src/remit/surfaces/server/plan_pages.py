@@ -14,7 +14,7 @@ from remit.errors import UsageError
 from remit.operations.jobs import ANSWERS, answer_question, cancel_plan
 from remit.operations.review_items import whole_number
 from remit.orchestrate.answers import owner_of
-from remit.orchestrate.api import plan_result
+from remit.orchestrate.delegating import plan_result
 from remit.store import dashboard, plans, review_queue
 from remit.store.plans import JobUsage, PlanState
 from remit.store.review_queue import ItemFilter, ReviewItem

@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from remit.errors import RemitError
 from remit.ledger.items import ItemKind
-from remit.merging.model import SCALE
+from remit.merging.merge_data import SCALE
 from remit.operations.review_items import Undo, decide_item, page_of_items, place_of, whole_number
 from remit.operations.served import lock_next, undo
 from remit.store import review_queue

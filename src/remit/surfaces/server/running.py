@@ -21,7 +21,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from remit.clients.hooks.session_import import watching_sessions
-from remit.dispatch.settings import Settings
+from remit.dispatch.worker_settings import Settings
 from remit.errors import EnvironmentBroken, RemitError, UsageError
 from remit.operations.review_items import checkout_of
 from remit.store.access import add_token, drop_link

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from remit.clients.hooks.recorded_project import SessionProject, current_project
 from remit.gate.log import is_denied, log_entries, session_summary
 from remit.gate.session_store import RecordedSession
-from remit.reports.gate import log_shape, texts
+from remit.reports.gate_sessions import log_shape, texts
 from remit.surfaces.server.site import NotFound, Site, render, site_of
 
 _MAX_SESSIONS = 200

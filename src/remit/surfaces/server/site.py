@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from remit.dispatch.settings import Settings
+from remit.dispatch.worker_settings import Settings
 from remit.errors import EnvironmentBroken, RemitError, UsageError
 from remit.operations.documents import Folders
 from remit.operations.review_items import whole_number

@@ -17,17 +17,17 @@ from remit.ledger import scorecards
 from remit.ledger.calibration import calibrate
 from remit.ledger.learned import DecidedOpinion, decision_points, learn
 from remit.ledger.scorecards import Scorecard
-from remit.reports.calibration import calibration_lines, calibration_svg
+from remit.reports.calibration_chart import calibration_lines, calibration_svg
 from remit.reports.formats import format_json
 from remit.reports.layout import plain_lines
-from remit.reports.ledger import difference_lines, learned_lines, scorecard_lines, scorecard_shape, version_name
 from remit.reports.ledger_shapes import ScorecardsShape, export_line
+from remit.reports.scorecard_text import difference_lines, learned_lines, scorecard_lines, scorecard_shape, version_name
 from remit.surfaces.cli.group import name_again
 from remit.surfaces.cli.printing import form_option, print_answer, print_lines, print_text
 from remit.surfaces.cli.store import with_database
 
 if TYPE_CHECKING:
-    from remit.dispatch.settings import Settings
+    from remit.dispatch.worker_settings import Settings
     from remit.store.database import Database
 
 _PATH = click.Path(path_type=Path)

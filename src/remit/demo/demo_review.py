@@ -11,10 +11,10 @@ import msgspec
 
 from remit.demo.recorded_model import MODEL, Recording, read_recordings
 from remit.errors import EnvironmentBroken
-from remit.merging.model import Merge, MergedFinding
-from remit.orchestrate.api import PlanResult
+from remit.merging.merge_data import Merge, MergedFinding
+from remit.orchestrate.delegating import PlanResult
 from remit.orchestrate.plan import Plan
-from remit.orchestrate.review import REVIEWERS, ReviewTeam, review_plan
+from remit.orchestrate.review_team import REVIEWERS, ReviewTeam, review_plan
 from remit.reports.layout import Line, Piece, display_width, escape_control, format_count, wrap_text
 from remit.reports.merge.text import SEVERITY_STYLES
 from remit.store.database import Database

@@ -11,7 +11,7 @@ from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
 from remit.merging.inputs import Input, from_verdict, read_input
 from remit.merging.merge import merge_reports
-from remit.merging.model import Merge, MergeSettings, Policy, Report
+from remit.merging.merge_data import Merge, MergeSettings, Policy, Report
 from remit.merging.previous import reports_of
 
 #: The findings of more rows are not read into memory: one takes about 2 KB.

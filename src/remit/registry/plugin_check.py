@@ -9,10 +9,10 @@ from typing import NamedTuple
 import msgspec
 
 from remit.errors import UsageError
+from remit.registry.definition import Definition, Plugin
 from remit.registry.fields import HONOURED
 from remit.registry.frontmatter import MalformedYaml, head_span, quoted_lines, read_document
 from remit.registry.lookup import Registry
-from remit.registry.model import Definition, Plugin
 from remit.registry.plugin_root import MAX_FILE, PluginRoot
 from remit.registry.plugins import InvalidManifest, Manifest, definition_files, load_plugin, plugins_in, read_manifest
 from remit.registry.tools import AllowList, find_tool, split_names

@@ -25,12 +25,12 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import to_json
 
 from remit.dispatch.runners import resolve_program
-from remit.dispatch.tools.model import ToolOutput, ToolSpec, cap_text
+from remit.dispatch.tools.tool_types import ToolOutput, ToolSpec, cap_text
 from remit.dispatch.tools.toolbox import recorded_arguments
 from remit.dispatch.toolset import Calls
 from remit.errors import UsageError
 from remit.evidence.receipts import Receipt
-from remit.registry.model import Brief
+from remit.registry.definition import Brief
 from remit.registry.tools import AllowList, KnownTool, server_of
 from remit.secrets.scan import redact
 from remit.store.storable import to_storable

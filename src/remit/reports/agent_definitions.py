@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from remit.registry.definition import Brief, Definition, Plugin, Rejected, Skipped
 from remit.registry.lookup import Registry
-from remit.registry.model import Brief, Definition, Plugin, Rejected, Skipped
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, schema_of, wrap_text
 
 _LABEL = 11

@@ -12,7 +12,7 @@ from remit.checking import Decision, Verdict
 from remit.contract.profiles import Level
 from remit.evidence.claims import HOLDING, ClaimEntry, claims_of, count_outcomes
 from remit.evidence.model import Location, Outcome, format_location
-from remit.merging.model import MergedFinding
+from remit.merging.merge_data import MergedFinding
 from remit.reports.accusations import cited_text, found_text, why_text
 from remit.reports.layout import Line, Piece, display_width, escape_control, shorten_text, wrap_text
 from remit.rules.base import Violation

@@ -13,7 +13,7 @@ from remit.configuration import parse_toml
 from remit.contract.findings import Severity
 from remit.contract.kinds import slug
 from remit.merging.agree import UNSCORED_TOOL
-from remit.merging.model import Opinion
+from remit.merging.merge_data import Opinion
 from remit.merging.sarif.values import MAX_HEAD, MAX_NAME, as_dict, as_list, as_number, as_text, item_at
 
 MAX_TITLE = 300

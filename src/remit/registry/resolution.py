@@ -21,10 +21,7 @@ from remit.contract.feedback import strip_control_characters
 from remit.contract.kinds import KINDS, is_known_agent, kind_of
 from remit.contract.profiles import PROFILES
 from remit.errors import ConfigurationError, UsageError, did_you_mean
-from remit.registry.fields import MAX_AMOUNT, MAX_TURNS
-from remit.registry.frontmatter import trim_body
-from remit.registry.lookup import Registry, load_registry
-from remit.registry.model import (
+from remit.registry.definition import (
     CLAIMS,
     CONTRACTS,
     ISOLATIONS,
@@ -43,7 +40,10 @@ from remit.registry.model import (
     Source,
     as_request,
 )
-from remit.registry.models import INHERIT, TABLE, full_name
+from remit.registry.fields import MAX_AMOUNT, MAX_TURNS
+from remit.registry.frontmatter import trim_body
+from remit.registry.lookup import Registry, load_registry
+from remit.registry.model_names import INHERIT, TABLE, full_name
 from remit.registry.plugins import BUILT_IN
 from remit.registry.tools import (
     EVERY_TOOL,

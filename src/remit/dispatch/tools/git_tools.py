@@ -10,9 +10,9 @@ from typing import Annotated
 from msgspec import Meta
 
 from remit.dispatch.tools.confined import ToolCall
-from remit.dispatch.tools.files import lines_of
-from remit.dispatch.tools.model import FolderArgument, PathArgument, ToolAnswer, ToolArguments, ToolRefused
+from remit.dispatch.tools.file_tools import lines_of
 from remit.dispatch.tools.processes import ProcessResult, run_process
+from remit.dispatch.tools.tool_types import FolderArgument, PathArgument, ToolAnswer, ToolArguments, ToolRefused
 from remit.workspace.git_folder import external_reference, linked_home
 from remit.workspace.safe_git import (
     SWITCHABLE,

@@ -19,27 +19,27 @@ import msgspec
 from remit.aio import run_with_keepalive
 from remit.contract.feedback import neutralize
 from remit.dispatch.models import need_key
-from remit.dispatch.settings import Settings, load_settings
 from remit.dispatch.submit import Queueing, Resolving
 from remit.dispatch.submit import submit as submit_job
 from remit.dispatch.telemetry import open_telemetry
+from remit.dispatch.worker_settings import Settings, load_settings
 from remit.errors import UsageError
 from remit.ledger.items import ItemOrigin, NewItem
 from remit.ledger.ledger_entries import LedgerEntry
 from remit.ledger.recorded_merge import record_of
 from remit.merging.merge import CLARIFY_BELOW, with_coverage
-from remit.merging.model import Merge
+from remit.merging.merge_data import Merge
 from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers, owner_of
 from remit.orchestrate.coverage import review_coverage
 from remit.orchestrate.phase import PhaseMerge, PlanReader, delegation_batches, has_no_result, render_inputs, whole_plan
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.plan_file import check_plan
-from remit.orchestrate.progress import KeyFacts, ProgressRecorder
+from remit.orchestrate.plan_progress import KeyFacts, ProgressRecorder
 from remit.orchestrate.remote import RemoteServer
-from remit.orchestrate.review import reviewed_scope
+from remit.orchestrate.review_team import reviewed_scope
 from remit.orchestrate.steps import ChangeCallback, DelegationStepper, PlanContext, SpareQueue
-from remit.registry.api import resolve
-from remit.registry.model import digest_of
+from remit.registry.definition import digest_of
+from remit.registry.resolution import resolve
 from remit.store import jobs, ledger, plans
 from remit.store.database import Database, open_database
 from remit.store.events import JobEndListener

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from remit.contract.model import STATUSES
 from remit.contract.parse import MAX_BYTES as MAX_RESULT
 from remit.contract.parse import parse
+from remit.contract.result_data import STATUSES
 from remit.errors import UsageError
 from remit.workspace.safe_git import root_above
 

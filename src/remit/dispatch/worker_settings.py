@@ -11,7 +11,7 @@ from remit.configuration import Configuration, load
 from remit.dispatch.webhook import NoticeSettings
 from remit.errors import ConfigurationError
 from remit.gate.settings import GateSettings, from_configuration
-from remit.registry.api import allow_list
+from remit.registry.resolution import allow_list
 
 #: The smallest value of each numeric setting; for a table, of each of its numbers.
 _MINIMUM = {

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from remit.merging.model import Merge
-from remit.orchestrate.api import PlanResult
+from remit.merging.merge_data import Merge
+from remit.orchestrate.delegating import PlanResult
 from remit.orchestrate.plan import DelegationSpec, Plan, delegation_names, with_phase_defaults
-from remit.registry.model import NO_CONTRACT
+from remit.registry.definition import NO_CONTRACT
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, schema_of, wrap_text
 from remit.reports.merge.text import merge_text_lines
 from remit.secrets.scan import redact

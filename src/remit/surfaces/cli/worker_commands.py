@@ -10,10 +10,10 @@ import click
 from remit.clients.hooks.session_import import watching_sessions
 from remit.configuration import load
 from remit.dispatch.health import missing_key
-from remit.dispatch.settings import Settings
+from remit.dispatch.worker_settings import Settings
 from remit.errors import UsageError
-from remit.registry.api import reload_registry
-from remit.registry.model import ORCHESTRATOR
+from remit.registry.definition import ORCHESTRATOR
+from remit.registry.resolution import reload_registry
 from remit.reports.layout import escape_control
 from remit.secrets.scan import redact
 from remit.store.database import Database

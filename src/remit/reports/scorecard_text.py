@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from remit.ledger.scorecards import FigureChange, Scorecard
-from remit.merging.model import LearnedNote
+from remit.merging.merge_data import LearnedNote
 from remit.reports.layout import Line, Piece, escape_control
 
 _DIGEST = 12

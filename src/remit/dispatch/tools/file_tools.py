@@ -12,7 +12,8 @@ from rapidfuzz import fuzz, process
 
 from remit.configuration import parse_toml
 from remit.dispatch.tools.confined import ToolCall
-from remit.dispatch.tools.model import (
+from remit.dispatch.tools.openat import is_closed_name, open_file, store_file, walk
+from remit.dispatch.tools.tool_types import (
     MAX_PATTERN,
     FolderArgument,
     NumberArgument,
@@ -23,7 +24,6 @@ from remit.dispatch.tools.model import (
     digest_of,
     one_line,
 )
-from remit.dispatch.tools.openat import is_closed_name, open_file, store_file, walk
 from remit.globs import Pattern
 
 _BINARY_PROBE = 8_192

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from remit.contract.model import Items, Text
 from remit.contract.parse import parse
+from remit.contract.result_data import Items, Text
 from remit.failure_policy import failure_note
 from remit.orchestrate.answers import owner_of
 from remit.orchestrate.progress_file import (

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from remit.gate import log
-from remit.gate.rules import describe_rule
+from remit.gate.rule_texts import describe_rule
 from remit.gate.session import SessionState
 from remit.gate.settings import GateSettings
 from remit.reports.layout import (

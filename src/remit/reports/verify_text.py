@@ -25,7 +25,7 @@ from remit.reports.accusations import (
 from remit.reports.formats import NO_CLAIMS, format_json
 from remit.reports.layout import Line, Piece, display_width, escape_control, format_count, shorten_text, wrap_text
 from remit.reports.shapes import FixShape
-from remit.reports.text import OUTCOME_STYLES
+from remit.reports.verdict_text import OUTCOME_STYLES
 from remit.rules.base import Violation
 from remit.rules.catalog import find
 

@@ -12,7 +12,7 @@ import msgspec
 from remit.aio import cancel_and_wait
 from remit.configuration import load, split_path
 from remit.dispatch.finish import remove_orphans
-from remit.dispatch.settings import Settings
+from remit.dispatch.worker_settings import Settings
 from remit.errors import UsageError
 from remit.operations.declaration import arguments_on
 from remit.operations.jobs import (
@@ -31,16 +31,16 @@ from remit.operations.jobs import (
     submit_job,
 )
 from remit.orchestrate.remote import RemoteServer
-from remit.registry import api
+from remit.registry import resolution
 from remit.registry.lookup import load_registry, misspelt
-from remit.reports.jobs import event_lines, job_lines, job_shape, jobs_shape, list_lines
+from remit.reports.job_text import event_lines, job_lines, job_shape, jobs_shape, list_lines
 from remit.reports.layout import escape_control
-from remit.reports.plans import plan_shape
+from remit.reports.plan_text import plan_shape
 from remit.store import jobs, workers
 from remit.store.database import Database
 from remit.store.events import Event, events_since, follow
 from remit.store.jobs import Job
-from remit.surfaces.cli.files import read_file
+from remit.surfaces.cli.named_files import read_file
 from remit.surfaces.cli.printing import (
     ListFirst,
     columns,
@@ -194,7 +194,7 @@ def with_task(wanted: T) -> T:
     configured = load()
     path = wanted.plugin_path if wanted.plugin_path is not None else configured["plugin_path"]
     entries = split_path(path) if isinstance(path, str) else path
-    registry = load_registry(entries, api.allow_list(configured, None))
+    registry = load_registry(entries, resolution.allow_list(configured, None))
     if len(words) == 1:
         if registry.get(words[0]) is not None:
             raise UsageError(f"{words[0]!r} is the name of a definition; add the task: {words[0]} TASK")

@@ -20,9 +20,9 @@ from remit.dispatch.models import KEYS, provider_of
 from remit.dispatch.tools.sandbox import sandbox_problem
 from remit.errors import UsageError, did_you_mean
 from remit.merging.content import Note
-from remit.merging.model import Merge
+from remit.merging.merge_data import Merge
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
-from remit.registry.models import full_name
+from remit.registry.model_names import full_name
 
 #: The subagents of a review, and their tasks.
 REVIEWERS = {

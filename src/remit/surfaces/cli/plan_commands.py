@@ -18,13 +18,13 @@ from rich.text import Text
 
 from remit.aio import cancel_and_wait
 from remit.configuration import load
-from remit.dispatch.settings import Settings
 from remit.dispatch.submit import Resolving
+from remit.dispatch.worker_settings import Settings
 from remit.errors import UsageError
 from remit.evidence.sources import open_sources
-from remit.merging.model import Merge
+from remit.merging.merge_data import Merge
 from remit.operations.jobs import Answer, ListQuestions, answer_question, list_questions
-from remit.orchestrate.api import (
+from remit.orchestrate.delegating import (
     PlanResult,
     begin_plan,
     check_drivable,
@@ -36,13 +36,13 @@ from remit.orchestrate.api import (
 )
 from remit.orchestrate.plan import Plan
 from remit.orchestrate.plan_file import read_plan
-from remit.registry import api
+from remit.registry import resolution
 from remit.reports.formats import format_json
 from remit.reports.layout import Line, escape_control, plain_lines
 from remit.reports.merge.html import merge_html, report_source
 from remit.reports.merge.markdown import merge_markdown
 from remit.reports.merge.text import merge_text_lines
-from remit.reports.plans import (
+from remit.reports.plan_text import (
     dry_run_lines,
     next_step_text,
     phase_lines,
@@ -54,7 +54,7 @@ from remit.reports.plans import (
 from remit.store import plans
 from remit.store.database import Database
 from remit.store.plans import JobUsage
-from remit.surfaces.cli.jobs import is_served
+from remit.surfaces.cli.job_commands import is_served
 from remit.surfaces.cli.merge import with_dismissals
 from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import columns, form_option, operation_options, print_answer, print_lines, print_text
@@ -282,7 +282,9 @@ def plan_command(file: Path | None, resume: int | None, form: str, **options: An
     if (file is None) == (resume is None):
         raise UsageError("pass either a FILE or --resume ID")
     configured = load()
-    registry = api.open_registry(options["plugin_path"] or configured["plugin_path"], api.allow_list(configured, None))
+    registry = resolution.open_registry(
+        options["plugin_path"] or configured["plugin_path"], resolution.allow_list(configured, None)
+    )
     unknown: list[str] = []
     plan = read_plan(file, registry, unknown) if file is not None else None
     if options["dry_run"] and plan is not None:

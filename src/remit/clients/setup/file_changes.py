@@ -15,7 +15,7 @@ import msgspec
 
 from remit.clients.setup.target import InstallTarget
 from remit.errors import EnvironmentBroken, UsageError
-from remit.registry.model import digest_of
+from remit.registry.definition import digest_of
 from remit.workspace.atomic_write import permissions, replace_file
 
 #: At most this many lines of a diff are shown.
