@@ -396,7 +396,7 @@ def everything(extra: list[str]) -> None:
         for done in set_up:
             done.result()
         with step("all tests"):
-            run_python("all tests", ["tools/all_tests.py", *changed_tests(), *extra])
+            run_python("all tests", ["tools/all_tests.py", *changed_tests(changed_on_branch()), *extra])
 
 
 def wheel() -> None:
@@ -411,11 +411,23 @@ def prepare_npm_clients() -> None:
         run_python("npm", ["tools/npm_clients.py"])
 
 
-def changed_tests() -> list[str]:
-    """Return options for the tests of the packages, files and pages that differ from the last commit."""
-    command = ["git", "status", "--porcelain", "--no-renames", "--untracked-files=all"]
-    status = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
-    paths = [line[3:] for line in status.splitlines()]
+def git_lines(*arguments: str) -> list[str]:
+    """Return the lines that git prints; none if it fails."""
+    return subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.splitlines()
+
+
+def changed_on_branch() -> list[str]:
+    """Return the files that the commits of a branch change, compared with the main branch."""
+    main = git_lines("rev-parse", "--verify", "--quiet", "origin/main") or ["main"]
+    return git_lines("diff", "--name-only", "--no-renames", f"{main[0]}...HEAD", "--")
+
+
+def changed_tests(committed: Sequence[str] = ()) -> list[str]:
+    """Return options for the tests of the packages, files and pages that differ from the last commit, or are named."""
+    status = git_lines("status", "--porcelain", "--no-renames", "--untracked-files=all")
+    paths = [*committed, *(line[3:] for line in status)]
     changed = {path for path in paths if path.startswith("tests/") and path.endswith(".py")}
     modules = [path for path in paths if path.startswith("src/") and path.endswith(".py")]
     changed |= {path.replace("src/remit/", "tests/").rpartition("/")[0] for path in modules}

@@ -108,7 +108,7 @@ def test_an_outdated_claim_has_a_lens_and_a_correction(editor: LanguageClient, p
     editor.open("docs/old.md")
     (mark,) = dated(editor, "docs/old.md")
     assert mark["relatedInformation"][0]["location"]["range"]["start"]["line"] == 47
-    first = git_commit(project, "HEAD~1")[:7]
+    first = git(project, "rev-list", "--max-parents=0", "HEAD")[:7]
     about = {"textDocument": {"uri": editor.uri("docs/old.md")}}
     (lens,) = editor.ask("textDocument/codeLens", about)
     assert lens["command"]["title"] == f"true in {first}, changed since"
@@ -136,10 +136,6 @@ def test_what_the_history_showed_stays_while_a_text_is_edited(editor: LanguageCl
         assert marks(editor.diagnostics("docs/kept.md", version))[0][:2] == (4, "reference-outdated")
     finally:
         git(project, "checkout", "-q", "src/cart.py")
-
-
-def git_commit(root: Path, name: str) -> str:
-    return git(root, "rev-parse", name).strip()
 
 
 def test_a_hover_shows_the_outcome_and_the_code(editor: LanguageClient, project: Path) -> None:
