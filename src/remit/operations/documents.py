@@ -39,8 +39,8 @@ class Folders:
     def __init__(self, roots: Sequence[Path], start: Path | None = None, *, may_read: bool = True) -> None:
         self._may_read = may_read
         self.roots = tuple(root.resolve() for root in roots)
-        found = (start or roots[0]).resolve()
-        self.start = found if any(found.is_relative_to(root) for root in self.roots) else self.roots[0]
+        folder = (start or roots[0]).resolve()
+        self.start = folder if any(folder.is_relative_to(root) for root in self.roots) else self.roots[0]
 
     def folder(self, name: str) -> Path:
         """Return a folder of a request. Raises UsageError if it is not in the folders, also by a link."""

@@ -126,9 +126,9 @@ async def list_findings(database: Database, wanted: FindingFilter) -> ItemList:
 
 async def page_of_items(database: Database, wanted: ItemFilter, after: str, limit: int) -> ItemList:
     """Return a page of the review queue."""
-    found = await review_queue.list_items(database, wanted, after=place_of(after), limit=limit + 1)
-    items = found[:limit]
-    return ItemList(items=items, after=f"{items[-1].rank}.{items[-1].id}" if len(found) > limit else None)
+    stored = await review_queue.list_items(database, wanted, after=place_of(after), limit=limit + 1)
+    items = stored[:limit]
+    return ItemList(items=items, after=f"{items[-1].rank}.{items[-1].id}" if len(stored) > limit else None)
 
 
 async def ledger_page(database: Database, wanted: LedgerPage) -> LedgerList:

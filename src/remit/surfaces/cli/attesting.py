@@ -59,8 +59,10 @@ def write_statement(
     """Write the statement. `commits` are those that claims were checked against; None: the files on disk."""
     subjects = [document_subject(name, data) for name, data in documents.contents.items()]
     for commit in dict.fromkeys(commits):
-        found = commit_of(root, commit) if commit is not None else _clean_head(root, {*documents.files, path.resolve()})
-        subjects += [commit_subject(found)] if found is not None else []
+        commit_id = (
+            commit_of(root, commit) if commit is not None else _clean_head(root, {*documents.files, path.resolve()})
+        )
+        subjects += [commit_subject(commit_id)] if commit_id is not None else []
     if not subjects:
         raise UsageError("--attest needs a document or a commit that the statement can name")
     data = format_json(statement(subjects, properties, policy, package.__version__, _now())) + "\n"
@@ -86,18 +88,18 @@ def attest_verdicts(
 
 def commit_of(root: Path, revision: str) -> str | None:
     """Return the id of a commit."""
-    found = run_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    words = decode_output(found or b"").split()  # older versions of git repeat the option
+    output = run_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    words = decode_output(output or b"").split()  # older versions of git repeat the option
     return words[-1] if words else None
 
 
-def _clean_head(root: Path, own: set[Path]) -> str | None:
-    """Return the checked-out commit if the files on disk are those of the commit, except `own`. Else state why not."""
+def _clean_head(root: Path, excluded: set[Path]) -> str | None:
+    """Return the checked-out commit if the files on disk, except `excluded`, are its files. Else state why not."""
     head = git.head(root)
     changed = git.changes(root) if head is not None else None
     if changed is None:
         return None
-    others = [name for name in changed if (root / name).resolve() not in own]
+    others = [name for name in changed if (root / name).resolve() not in excluded]
     if others:
         differ = f" and {len(others) - 1} more differ" if len(others) > 1 else " differs"
         click.echo(f"remit: the statement names no commit: {escape_control(others[0])}{differ} from it", err=True)
@@ -107,10 +109,10 @@ def _clean_head(root: Path, own: set[Path]) -> str | None:
 
 def _now() -> datetime:
     """Return the time of the statement: SOURCE_DATE_EPOCH, so that a build can be repeated, or now."""
-    given = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if not given:
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if not epoch:
         return datetime.now(UTC)
     try:
-        return datetime.fromtimestamp(int(given), UTC)
+        return datetime.fromtimestamp(int(epoch), UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise UsageError(f"SOURCE_DATE_EPOCH must be a number of seconds, not {given[:40]!r}") from error
+        raise UsageError(f"SOURCE_DATE_EPOCH must be a number of seconds, not {epoch[:40]!r}") from error

@@ -74,8 +74,8 @@ def check(session: str | None, form: str) -> int:
     payload = read_payload(read_file(None))
     project = current_project(payload.get("cwd"))
     state = project.session(session).state if session else project.state_of(payload)
-    found = dry_run(payload, state, project.settings(), project.root).as_dict()
-    print_answer(form, found, decision_lines(found, columns()))
+    decision = dry_run(payload, state, project.settings(), project.root).as_dict()
+    print_answer(form, decision, decision_lines(decision, columns()))
     return 0
 
 
@@ -98,14 +98,14 @@ def declare(kind: str, paths: tuple[str, ...], why: str, session: str, form: str
       remit gate declare presentation src/app.py --why "show me the handler"
     """
     project = current_project()
-    found = project.session(session)
+    recorded = project.session(session)
     here = {"cwd": str(Path.cwd()), "project": project.root}
     if kind == "edit":
         refuse_without_effect(paths, project.settings(), **here)
-    with open_session(found.folder, found.state.session or found.name) as state:
+    with open_session(recorded.folder, recorded.state.session or recorded.name) as state:
         names = add_declaration(state, kind, paths, why, **here)
     missing = [name for name in names if not Path(project.root, name).exists()]
-    shape = declared_shape(found.state.session, kind, names, why, missing)
+    shape = declared_shape(recorded.state.session, kind, names, why, missing)
     print_answer(form, shape, declared_lines(shape, KINDS[kind], columns()))
     return 0
 
@@ -145,14 +145,14 @@ def status(session: str, since: str | None, form: str) -> int:
     """
     project = current_project()
     if since is not None:
-        counted = untrue_shape([one.state for one in project.recorded()], since_time(since), since)
+        counted = untrue_shape([entry.state for entry in project.recorded()], since_time(since), since)
         print_answer(form, counted, untrue_lines(counted, columns()))
         return 0
-    found = project.session(session)
-    rows = [{"session": one.state.session, "updated": one.state.updated} for one in project.recorded()]
+    recorded = project.session(session)
+    rows = [{"session": entry.state.session, "updated": entry.state.updated} for entry in project.recorded()]
     today = time.strftime("%Y-%m-%d")
-    results = project.results(found)
-    shape = status_shape(found.state, project.settings(), results, rows, project=project.root, today=today)
+    results = project.results(recorded)
+    shape = status_shape(recorded.state, project.settings(), results, rows, project=project.root, today=today)
     print_answer(form, shape, status_lines(shape, columns()))
     return 0
 
@@ -180,13 +180,13 @@ def trust(session: str, form: str) -> int:
     files = confirm_settings(Path(project.root))
     kept: list[dict[str, Any]] = []
     if project.recorded():
-        found = project.session(session)
-        with open_session(found.folder, found.state.session or found.name) as state:
+        recorded = project.session(session)
+        with open_session(recorded.folder, recorded.state.session or recorded.name) as state:
             changes = [change for change in state.changes if not change.decided]
             for change in changes:
                 change.decided = "kept"
             kept = [vars(change) for change in changes]
-        forget_rules(found.folder)
+        forget_rules(recorded.folder)
     shape = trusted_shape(files, kept)
     print_answer(form, shape, trusted_lines(shape, columns()))
     return 0

@@ -233,11 +233,11 @@ def help_command(ctx: click.Context, words: tuple[str, ...]) -> int:
         click.echo(_all_commands())
         return 0
     command, names = top.command, list(words)
-    for at, name in enumerate(names):
-        found = command.get_command(top, name) if isinstance(command, click.Group) else None
-        if found is None:
-            raise UsageError(f"there is no command {' '.join(names[: at + 1])!r}; see `remit help all`")
-        command = found
+    for index, name in enumerate(names):
+        subcommand = command.get_command(top, name) if isinstance(command, click.Group) else None
+        if subcommand is None:
+            raise UsageError(f"there is no command {' '.join(names[: index + 1])!r}; see `remit help all`")
+        command = subcommand
     with click.Context(command, info_name=" ".join(["remit", *names]), **remit.context_settings) as context:
         click.echo(command.get_help(context))
     return 0
@@ -264,7 +264,7 @@ def _rows(name: str) -> list[tuple[str, str]]:
     if isinstance(command, click.Group):
         context = click.Context(command)
         for inner in command.list_commands(context):
-            found = command.get_command(context, inner)
-            if found is not None and not found.hidden:
-                rows.append((f"  {name} {inner}", found.get_short_help_str(_MAX_LINE)))
+            subcommand = command.get_command(context, inner)
+            if subcommand is not None and not subcommand.hidden:
+                rows.append((f"  {name} {inner}", subcommand.get_short_help_str(_MAX_LINE)))
     return rows

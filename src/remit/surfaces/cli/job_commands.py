@@ -321,8 +321,8 @@ class _EventPrinter:
         await self._catch_up()
 
     async def _catch_up(self) -> None:
-        while found := await events_since(self._database, self._job, self._last):
-            for event in found:
+        while events := await events_since(self._database, self._job, self._last):
+            for event in events:
                 self._show(event)
 
     async def _tail(self) -> None:

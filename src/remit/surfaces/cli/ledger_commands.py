@@ -206,16 +206,16 @@ def calibration_command(agent: str | None, score: str, source: Path | None, outp
       remit ledger calibration
       remit ledger calibration --agent security-auditor --format svg --output calibration.svg
     """
-    found = calibrate(decision_points(_decided(source), agent=agent, is_checked=score == "checked"))
+    calibration = calibrate(decision_points(_decided(source), agent=agent, is_checked=score == "checked"))
     if form == "json":
-        text = format_json(found)
+        text = format_json(calibration)
     elif form == "svg":
-        text = calibration_svg(found, title=f"Calibration of {agent}" if agent else "Calibration")
+        text = calibration_svg(calibration, title=f"Calibration of {agent}" if agent else "Calibration")
     elif output is None:
-        print_lines(calibration_lines(found))
+        print_lines(calibration_lines(calibration))
         return 0
     else:
-        text = plain_lines(calibration_lines(found))
+        text = plain_lines(calibration_lines(calibration))
     if output is None:
         print_text(text)
         return 0

@@ -50,5 +50,5 @@ def _may(secret: str, role: Role) -> bool:
     async def person(database: Database, _: Settings) -> Person | None:
         return await person_of_token(database, secret)
 
-    found = with_database(person)
-    return found is not None and found.may(role)
+    owner = with_database(person)
+    return owner is not None and owner.may(role)

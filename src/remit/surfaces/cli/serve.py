@@ -144,7 +144,7 @@ def list_command(form: str) -> int:
     """
     tokens = with_database(lambda database, _: list_tokens(database))
     print_answer(
-        form, AccessTokensShape(tokens=[AccessTokenShape(**one._asdict()) for one in tokens]), _token_lines(tokens)
+        form, AccessTokensShape(tokens=[AccessTokenShape(**token._asdict()) for token in tokens]), _token_lines(tokens)
     )
     return 0
 

@@ -111,8 +111,8 @@ def roles(worker: str | None, submitter: str | None, *, is_applied: bool) -> int
       remit db roles --worker fleet_worker --apply
       remit db roles --submitter ci | psql "$REMIT_DATABASE_URL"
     """
-    given: dict[RoleKind, str | None] = {"worker": worker, "submitter": submitter}
-    names: dict[RoleKind, str] = {kind: name for kind, name in given.items() if name is not None}
+    requested: dict[RoleKind, str | None] = {"worker": worker, "submitter": submitter}
+    names: dict[RoleKind, str] = {kind: name for kind, name in requested.items() if name is not None}
     if not names:
         raise UsageError("name at least one role: --worker NAME or --submitter NAME")
     check_names(names)

@@ -69,9 +69,9 @@ class Ranges:
         if line.isascii() or self._encoding == "utf-32":
             return position.character
         units = 0
-        for at, letter in enumerate(line):
+        for index, letter in enumerate(line):
             if units >= position.character:
-                return at
+                return index
             units += self._units(letter)
         return len(line)
 
@@ -118,13 +118,13 @@ def diagnostics_of(answer: CheckedText, root: Path, encoding: str) -> list[types
         severity = types.DiagnosticSeverity.Information
         return [types.Diagnostic(start, answer.problem, severity, code="unreadable", source="remit")]
     ranges = Ranges(answer.lines, encoding)
-    found: list[types.Diagnostic] = []
+    diagnostics: list[types.Diagnostic] = []
     for marked in shown_claims(answer, only_accused=True):
         reliability = marked.entry.reliability
-        if reliability is None or len(found) == _MAX_DIAGNOSTICS:
+        if reliability is None or len(diagnostics) == _MAX_DIAGNOSTICS:
             continue
         message = escape_control(shorten_text(message_of(marked.entry), _MAX_MESSAGE))
-        found.append(
+        diagnostics.append(
             types.Diagnostic(
                 ranges.range_of(marked),
                 message if reliability != "look" else f"worth a look: {message}",
@@ -134,7 +134,7 @@ def diagnostics_of(answer: CheckedText, root: Path, encoding: str) -> list[types
                 related_information=_related(marked.entry, root),
             )
         )
-    return found
+    return diagnostics
 
 
 def _related(entry: ClaimEntry, root: Path) -> list[types.DiagnosticRelatedInformation] | None:
@@ -151,8 +151,8 @@ def hover_text(marked: MarkedClaim, excerpt: Excerpt | None) -> str:
     entry = marked.entry
     reliability = f" ({entry.reliability})" if entry.reliability is not None else ""
     parts = [f"**{entry.outcome}**{reliability} {code_span(cited_text(entry))}"]
-    found = found_text(entry)
-    why = " · ".join(filter(None, (why_text(entry), f"found at {found}" if found else "")))
+    suggestion = found_text(entry)
+    why = " · ".join(filter(None, (why_text(entry), f"found at {suggestion}" if suggestion else "")))
     if why:
         parts.append(plain_text(shorten_text(why, _MAX_MESSAGE)))
     if excerpt is not None:

@@ -229,7 +229,9 @@ class RemitServer(LanguageServer):
     async def definition(self, document: _Document, position: types.Position) -> types.Location | None:
         """Return the cited line of the claim at a position, or its place today."""
         marked = self.claim_at(document, position)
-        place = await self._quick.ask(document.root, lambda one: one.place(marked.checked)) if marked else None
+        place = (
+            await self._quick.ask(document.root, lambda checkout: checkout.place(marked.checked)) if marked else None
+        )
         if place is None:
             return None
         start = types.Position(place[1] - 1, 0)
@@ -289,37 +291,37 @@ class RemitServer(LanguageServer):
     async def _check_edited(self, document: _Document) -> None:
         edition, before, snapshot = document.edition, document.answer, document.snapshot
         if before is not None:
-            found = await self._quick.ask(
+            answer = await self._quick.ask(
                 document.root,
                 lambda checkout: checkout.check_edited(snapshot, before) if document.edition == edition else None,
             )
-            self._take(document, edition, found)
+            self._take(document, edition, answer)
 
     async def _check_all(self, document: _Document) -> None:
         edition, snapshot = document.edition, document.snapshot
-        found = await self._thorough.ask(
+        answer = await self._thorough.ask(
             document.root, lambda checkout: checkout.check(snapshot) if document.edition == edition else None
         )
-        self._take(document, edition, found)
+        self._take(document, edition, answer)
 
     async def _check_saved(self, document: _Document) -> None:
         edition, snapshot = document.edition, document.snapshot
-        found = await self._thorough.ask(
+        answer = await self._thorough.ask(
             document.root, lambda checkout: checkout.check_saved(snapshot) if document.edition == edition else None
         )
-        if found is not None:
-            document.dates = Dates(found.checked)
-            self._take(document, edition, found)
+        if answer is not None:
+            document.dates = Dates(answer.checked)
+            self._take(document, edition, answer)
             if edition < document.edition == document.answered and document.answer is not None:
                 self._take(document, document.edition, document.answer)
             self._refresh_lenses()
 
-    def _take(self, document: _Document, edition: int, found: CheckedText | None) -> None:
+    def _take(self, document: _Document, edition: int, answer: CheckedText | None) -> None:
         """Publish an answer, if the document is still open and has still the same text."""
-        if found is None or document.edition != edition or self.documents.get(document.uri) is not document:
+        if answer is None or document.edition != edition or self.documents.get(document.uri) is not document:
             return
         document.answered = edition
-        document.answer = found._replace(checked=document.dates.applied(found.checked))
+        document.answer = answer._replace(checked=document.dates.applied(answer.checked))
         diagnostics = diagnostics_of(document.answer, document.root, self.encoding)
         self.text_document_publish_diagnostics(
             types.PublishDiagnosticsParams(document.uri, diagnostics, document.version)

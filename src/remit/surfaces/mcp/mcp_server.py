@@ -101,10 +101,10 @@ async def _rule(_: Caller, wanted: str) -> str:
 
 
 async def _job_report(caller: Caller, wanted: str) -> str:
-    found = await jobs.get((await caller.open_store()).database, _number(wanted))
-    if found.result is None:
-        raise UsageError(f"there is no result of job {found.id} yet; it is {found.state}")
-    return found.result
+    job = await jobs.get((await caller.open_store()).database, _number(wanted))
+    if job.result is None:
+        raise UsageError(f"there is no result of job {job.id} yet; it is {job.state}")
+    return job.result
 
 
 async def _plan_report(caller: Caller, wanted: str) -> str:
@@ -201,7 +201,7 @@ class ContractServer(MCPServer[None]):
             title="Remit",
             version=__version__,
             instructions=_INSTRUCTIONS,
-            tools=[self._library_tool(one) for one in TOOLS.values() if one.is_read_only or not is_read_only],
+            tools=[self._library_tool(tool) for tool in TOOLS.values() if tool.is_read_only or not is_read_only],
             subscriptions=False,
         )
         root.handlers[:] = handlers  # the library configures the log of the whole process
@@ -330,10 +330,10 @@ def _text_result(text: str, *, is_error: bool = False) -> CallToolResult:
 
 def folders_of(roots: ListRootsResult) -> list[Path]:
     """Return the folders that a client gives. Raises UsageError if it gives roots, and none is a folder here."""
-    found = [folder for root in roots.roots if (folder := _local_folder(str(root.uri))) is not None]
-    if roots.roots and not found:
+    folders = [folder for root in roots.roots if (folder := _local_folder(str(root.uri))) is not None]
+    if roots.roots and not folders:
         raise UsageError("none of the client's roots is a folder on this machine")
-    return found
+    return folders
 
 
 def _local_folder(uri: str) -> Path | None:

@@ -72,9 +72,9 @@ async def agent_comparison(request: Request) -> Response:
     chosen = [cards.get(name) for name in names]
     if any(card is None for card in chosen):
         raise NotFound("there is no such version; choose two on the page of agents")
-    one, other = (card for card in chosen if card is not None)
-    is_swapped = one.first_day is not None and other.first_day is not None and one.first_day > other.first_day
-    before, after = (other, one) if is_swapped else (one, other)
+    first, other = (card for card in chosen if card is not None)
+    is_swapped = first.first_day is not None and other.first_day is not None and first.first_day > other.first_day
+    before, after = (other, first) if is_swapped else (first, other)
     return render(request, "compare.html", before=before, after=after, changes=compare(before, after))
 
 
@@ -86,14 +86,14 @@ async def calibration_page(request: Request) -> Response:
     opinions = await ledger.decided_opinions(site.database)
     agents = sorted({opinion.agent for opinion in opinions if opinion.agent.isprintable()})
     points = decision_points(opinions, agent=agent or None, is_checked=score != SCORES[0])
-    found = await asyncio.to_thread(_calibration, tuple(points))
+    calibration = await asyncio.to_thread(_calibration, tuple(points))
     title = f"Calibration of {agent}" if agent else "Calibration"
     return render(
         request,
         "calibration.html",
-        calibration=found,
+        calibration=calibration,
         # The drawing escapes the title, and has neither scripts nor styles.
-        drawing=Markup(calibration_svg(found, title=title)),  # noqa: S704
+        drawing=Markup(calibration_svg(calibration, title=title)),  # noqa: S704
         agent=agent,
         agents=agents,
         score=score,

@@ -136,10 +136,10 @@ class Guard:
 def cookie_of(headers: Headers, name: str) -> str:
     """Return a cookie of a request, or an empty text."""
     try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
+        cookie = SimpleCookie(headers.get("cookie", "")).get(name)
     except CookieError:
         return ""
-    return found.value if found is not None else ""
+    return cookie.value if cookie is not None else ""
 
 
 def _schemes(site: Site) -> tuple[str, ...]:

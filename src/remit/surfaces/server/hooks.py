@@ -97,11 +97,11 @@ class HookServer:
         if body is None:
             await _respond(send, 413 if is_known else 401, b"")
             return
-        found = self._answer_at_once(body, sent, ends) if len(body) <= _MAX_AT_ONCE else None
-        if found is None:
+        answer = self._answer_at_once(body, sent, ends) if len(body) <= _MAX_AT_ONCE else None
+        if answer is None:
             loop = asyncio.get_running_loop()
-            found = await loop.run_in_executor(self._threads, self.answer, body, sent, ends)
-        await _respond(send, *found)
+            answer = await loop.run_in_executor(self._threads, self.answer, body, sent, ends)
+        await _respond(send, *answer)
 
     def answer(self, body: bytes, authorization: bytes, ends: Ends = (None, None)) -> tuple[int, bytes]:
         """Return the status and the body of the answer to a payload."""
@@ -190,13 +190,13 @@ class HookServer:
         to the files of this user, or change them between two looks.
         """
         try:
-            found = os.lstat(record)
+            about = os.lstat(record)
             above = (os.lstat(os.path.dirname(record)), os.lstat(os.path.dirname(os.path.dirname(record))))  # noqa: PTH120 (a hook is fast)
         except (OSError, ValueError):
             return ""
-        if any(one.st_uid != os.geteuid() or stat.S_ISLNK(one.st_mode) for one in (found, *above)):
+        if any(entry.st_uid != os.geteuid() or stat.S_ISLNK(entry.st_mode) for entry in (about, *above)):
             return ""
-        stamp = (found.st_mtime_ns, found.st_size)
+        stamp = (about.st_mtime_ns, about.st_size)
         known = self._secrets.get(record)
         if known is None or known[0] != stamp:
             known = (stamp, _read_secret(Path(record)))
@@ -289,10 +289,10 @@ def peer_of(client: tuple[str, int] | None, server: tuple[str, int | None] | Non
             text = table.read(_MAX_TABLE)
     except (OSError, ValueError):
         return None
-    at = text.find(wanted)
-    if at < 0:
+    position = text.find(wanted)
+    if position < 0:
         return None
-    fields = text[at : at + 300].split(b"\n", 1)[0].split()
+    fields = text[position : position + 300].split(b"\n", 1)[0].split()
     return Peer(int(fields[6]), int(fields[8])) if len(fields) > 8 else None
 
 
@@ -310,12 +310,12 @@ class Peers:
         """
         if client is None:
             return None
-        found = self._known.get(client)
-        if found is None and (found := peer_of(client, server)) is not None:
-            self._known[client] = found
+        peer = self._known.get(client)
+        if peer is None and (peer := peer_of(client, server)) is not None:
+            self._known[client] = peer
             while len(self._known) > _MAX_KNOWN:
                 self._known.pop(next(iter(self._known)))
-        return found
+        return peer
 
     def forget(self, client: tuple[str, int] | None) -> None:
         """Forget a connection whose process is not the one that was expected: its port may be in use again."""

@@ -122,17 +122,17 @@ def _message_views(row: DictRow, calls: dict[str, list[CallView]], *, is_first: 
     parts = [part for part in message.get("parts", ()) if isinstance(part, dict)]
     made = [part for part in parts if part.get("part_kind") == "tool-call"]
     waiting = [calls.get(str(part.get("tool_call_id") or part.get("tool_name"))) for part in made]
-    own = [found.pop(0) for found in waiting if found]
+    views_of_calls = [call_views.pop(0) for call_views in waiting if call_views]
     texts = [
         MessageView(speaker=_TEXTS[kind], text=_text(part.get("content")), at=row["created"])
         for part in parts
         if (kind := str(part.get("part_kind"))) in _TEXTS and not (is_first and kind == "user-prompt")
     ]
     views = [view for view in texts if view.text.strip()]
-    if own and views:
-        views[-1].calls = own
-    elif own:
-        views = [MessageView(speaker="Agent", text="", calls=own, at=row["created"])]
+    if views_of_calls and views:
+        views[-1].calls = views_of_calls
+    elif views_of_calls:
+        views = [MessageView(speaker="Agent", text="", calls=views_of_calls, at=row["created"])]
     if views and message.get("kind") == "response":
         views[-1].tokens = _tokens(message.get("usage"))
     return views
@@ -216,11 +216,11 @@ def report_of(results: Sequence[Mapping[str, Any]]) -> ReportView:
 
 
 def _references(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found = _entries(report.get("references"), _REFERENCE)
-    for number, reference in enumerate(found):
+    references = _entries(report.get("references"), _REFERENCE)
+    for number, reference in enumerate(references):
         path = str(reference["path"]) if number < _MAX_COLOURED else ""
         reference["lines"] = excerpt(reference["code"], path)
-    return found
+    return references
 
 
 def _commit(report: Mapping[str, Any]) -> str | None:
@@ -230,32 +230,32 @@ def _commit(report: Mapping[str, Any]) -> str | None:
 
 
 def _entries(value: object, defaults: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [{**defaults, **one} for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [{**defaults, **entry} for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def marked_lines(document: str, report: ReportView) -> list[LineView]:
     """Return the lines of a result with what the report states about each."""
     lines = [LineView(number=number, text=text) for number, text in enumerate(document.split("\n")[:_MAX_LINES], 1)]
     for violation in report.violations:
-        at = violation.get("line")
-        if isinstance(at, int) and 0 < at <= len(lines):
-            lines[at - 1].violations.append(violation)
+        line = violation.get("line")
+        if isinstance(line, int) and 0 < line <= len(lines):
+            lines[line - 1].violations.append(violation)
     for number, reference in enumerate(report.references, 1):
-        at = reference.get("at")
-        if isinstance(at, int) and 0 < at <= len(lines):
-            lines[at - 1].claims.append({**reference, "number": number})
+        line = reference.get("at")
+        if isinstance(line, int) and 0 < line <= len(lines):
+            lines[line - 1].claims.append({**reference, "number": number})
     return lines
 
 
 def event_texts(events: Iterable[Event]) -> list[dict[str, Any]]:
     """Return events with a time and one line of text each; events without a text are left out."""
-    found = []
+    texts = []
     for event in events:
         text = plain_lines(event_lines(event, _EVENT_COLUMNS))
         words = " ".join(text.split())[9:]  # without the time
         if words and event.kind != "text":
-            found.append({"at": event.at, "kind": event.kind, "text": words})
-    return found
+            texts.append({"at": event.at, "kind": event.kind, "text": words})
+    return texts
 
 
 STATES: tuple[str, ...] = get_args(State)
@@ -390,7 +390,7 @@ class _Writer:
 
     def __init__(self, text: str, claims: Iterable[Mapping[str, Any]], violations: Iterable[Mapping[str, Any]]) -> None:
         data = text.encode()
-        self._starts = [0, *(at + 1 for at, byte in enumerate(data) if byte == 0x0A)]
+        self._starts = [0, *(position + 1 for position, byte in enumerate(data) if byte == 0x0A)]
         self._waiting: dict[int, list[Mapping[str, Any]]] = {}
         for claim in claims:
             self._waiting.setdefault(int(claim["at"]), []).append(claim)

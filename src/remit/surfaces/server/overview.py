@@ -146,7 +146,7 @@ async def last_of_jobs(database: Database, returned: Sequence[DictRow]) -> Rejec
     result = await dashboard.result_of(database, row["job"], row["submission"])
     report = result["report"] if result is not None and isinstance(result["report"], dict) else {}
     violations = report.get("violations")
-    entries = [one for one in violations if isinstance(one, dict)] if isinstance(violations, list) else []
+    entries = [entry for entry in violations if isinstance(entry, dict)] if isinstance(violations, list) else []
     is_corrected = row["state"] == "finished" and row["verdict"] == "accept"
     end = "sent back and corrected" if is_corrected else "rejected" if row["state"] == "finished" else "sent back"
     return RejectedReport(
@@ -163,13 +163,15 @@ def session_facts(site: Site, since: datetime) -> SessionUntruths:
     """Return what the hooks counted in the sessions since a time, and the last report that they stopped."""
     project = current_project(str(site.folder))
     oldest = since.timestamp()
-    sessions = [one for one in project.recorded() if one.state.updated >= oldest and one.state.untrue]
+    sessions = [session for session in project.recorded() if session.state.updated >= oldest and session.state.untrue]
     rows = [row for session in sessions for row in _session_rows(project, session, oldest)]
     last = None
-    for one in sessions:
-        newest = max((entry.at for key, entry in one.state.untrue.items() if not key.startswith(_PROMPT)), default=0.0)
+    for session in sessions:
+        newest = max(
+            (entry.at for key, entry in session.state.untrue.items() if not key.startswith(_PROMPT)), default=0.0
+        )
         if newest >= oldest and (last is None or newest > last.at.timestamp()):
-            last = _last_of_session(project, one) or last
+            last = _last_of_session(project, session) or last
     return SessionUntruths(rows=rows, last=last)
 
 
@@ -177,7 +179,7 @@ def _session_rows(project: SessionProject, recorded: RecordedSession, since: flo
     entries = [(key, entry) for key, entry in recorded.state.untrue.items() if entry.at >= since]
     agents = _agents(recorded.state)
     if any(not key.startswith(_PROMPT) and key not in agents for key, _ in entries):  # a delegation that was dropped
-        agents = {one.agent_id: one.agent for one in project.kept(recorded)} | agents
+        agents = {report.agent_id: report.agent for report in project.kept(recorded)} | agents
     return [
         UntrueRow(
             day=_day(datetime.fromtimestamp(entry.at, UTC)),
@@ -199,7 +201,7 @@ def _agents(state: SessionState) -> dict[str, str]:
 
 def _last_of_session(project: SessionProject, recorded: RecordedSession) -> RejectedReport | None:
     kept = project.kept(recorded)
-    stopped = [one for one in kept if one.outcome in ("returned", "rejected") and one.untrue]
+    stopped = [result for result in kept if result.outcome in ("returned", "rejected") and result.untrue]
     if not stopped:
         return None
     report = stopped[-1]
@@ -215,9 +217,9 @@ def _last_of_session(project: SessionProject, recorded: RecordedSession) -> Reje
 
 def _end_of(report: KeptResult, kept: Iterable[KeptResult]) -> str:
     """Return what became of a report: only one that was sent back can be corrected."""
-    later = (one for one in kept if one.agent_id == report.agent_id and one.at > report.at)
+    later = (result for result in kept if result.agent_id == report.agent_id and result.at > report.at)
     if report.outcome == "returned":
-        return "sent back and corrected" if any(one.outcome == "accepted" for one in later) else "sent back"
+        return "sent back and corrected" if any(result.outcome == "accepted" for result in later) else "sent back"
     return "rejected"
 
 
@@ -231,8 +233,8 @@ def _later(rejected_report: RejectedReport | None, other: RejectedReport | None)
     return max(reports, key=lambda report: report.at, default=None)
 
 
-def _day(at: datetime) -> date:
-    return at.astimezone().date()
+def _day(time: datetime) -> date:
+    return time.astimezone().date()
 
 
 ROUTES = (Route("/", overview),)

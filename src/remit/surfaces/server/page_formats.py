@@ -50,9 +50,9 @@ def tone(word: object) -> str:
     return TONES.get(str(word), "")
 
 
-def ago(at: datetime | None) -> str:
+def ago(time: datetime | None) -> str:
     """Return how long ago a time is, such as `3 min`."""
-    return duration((datetime.now(UTC) - at).total_seconds()) if at is not None else ""
+    return duration((datetime.now(UTC) - time).total_seconds()) if time is not None else ""
 
 
 def duration(seconds: float | None) -> str:
@@ -74,9 +74,9 @@ def between(start: datetime | None, end: datetime | None) -> str:
     return duration(((end or datetime.now(UTC)) - start).total_seconds()) if start is not None else ""
 
 
-def stamp(at: datetime | None) -> str:
+def stamp(time: datetime | None) -> str:
     """Return a time in the server's time zone, to the second."""
-    return f"{at.astimezone():%Y-%m-%d %H:%M:%S}" if at is not None else ""
+    return f"{time.astimezone():%Y-%m-%d %H:%M:%S}" if time is not None else ""
 
 
 def weekday(day: date) -> str:
@@ -84,9 +84,9 @@ def weekday(day: date) -> str:
     return f"{day:%a} {day.day} {day:%b}"
 
 
-def iso(at: datetime | None) -> str:
+def iso(time: datetime | None) -> str:
     """Return a time for a machine."""
-    return at.astimezone(UTC).isoformat(timespec="seconds") if at is not None else ""
+    return time.astimezone(UTC).isoformat(timespec="seconds") if time is not None else ""
 
 
 def money(amount: float | None) -> str:
@@ -124,8 +124,8 @@ def text_parts(text: object) -> list[tuple[bool, str]]:
             parts.append((not is_code, []))
         else:
             parts[-1][1].append(line)
-    found = [(is_code, "\n".join(lines).strip("\n")) for is_code, lines in parts]
-    return [(is_code, part) for is_code, part in found if part.strip()]
+    joined = [(is_code, "\n".join(lines).strip("\n")) for is_code, lines in parts]
+    return [(is_code, part) for is_code, part in joined if part.strip()]
 
 
 def emphasized(text: object) -> Markup:

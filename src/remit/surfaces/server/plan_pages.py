@@ -60,21 +60,21 @@ async def plan_list(request: Request) -> Response:
 async def plan_page(request: Request) -> Response:
     """Show one plan."""
     site, number = site_of(request), number_of(request)
-    found = await plan_result(site.database, number, whole=True)
-    owner = owner_of(found.plan)
-    merged = next((phase.merge for phase in reversed(found.phases) if phase.merge is not None), None)
+    result = await plan_result(site.database, number, whole=True)
+    owner = owner_of(result.plan)
+    merged = next((phase.merge for phase in reversed(result.phases) if phase.merge is not None), None)
     person = person_of(request)
-    is_waiting = found.plan.state in ("running", "waiting")
+    is_waiting = result.plan.state in ("running", "waiting")
     uses = await plans.uses_of(site.database, number)
     items = await review_queue.list_items(site.database, ItemFilter(state=None, plan=number), limit=_MAX_FINDINGS)
     answerable = {escalation.id for escalation in await plans.escalations(site.database, number, is_open=True)}
     return render(
         request,
         "plan.html",
-        plan=found.plan,
-        phases=found.phases,
-        delegations=found.delegations,
-        questions=found.escalations,
+        plan=result.plan,
+        phases=result.phases,
+        delegations=result.delegations,
+        questions=result.escalations,
         answerable=answerable,
         uses=uses,
         spans=spans_of(uses),
@@ -116,9 +116,12 @@ def merge_view(merge: Mapping[str, Any] | None, items: Iterable[ReviewItem] = ()
     if merge is None:
         return None
     known = {(item.path, item.line, item.title): item.id for item in items}
-    found = [_finding(table) for table in _tables(merge.get("findings"))]
-    findings = [one | {"item": known.get((one["path"] or "", one["line"], str(one["title"])))} for one in found]
-    by_id = {one["id"]: one for one in findings}
+    tables = [_finding(table) for table in _tables(merge.get("findings"))]
+    findings = [
+        finding | {"item": known.get((finding["path"] or "", finding["line"], str(finding["title"])))}
+        for finding in tables
+    ]
+    by_id = {finding["id"]: finding for finding in findings}
     conflicts = []
     for table in _tables(merge.get("conflicts")):
         kind, finding, why = (str(table.get(name) or "") for name in ("kind", "finding", "why"))
@@ -134,13 +137,13 @@ def merge_view(merge: Mapping[str, Any] | None, items: Iterable[ReviewItem] = ()
     }
 
 
-def _finding(one: Mapping[str, Any]) -> dict[str, Any]:
+def _finding(table: Mapping[str, Any]) -> dict[str, Any]:
     fields = ("id", "path", "line", "severity", "title", "confidence", "agents", "verified", "category")
-    return {name: one.get(name) for name in fields} | {"agents": one.get("agents") or []}
+    return {name: table.get(name) for name in fields} | {"agents": table.get("agents") or []}
 
 
 def _tables(value: object) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+    return [table for table in value if isinstance(table, Mapping)] if isinstance(value, list) else []
 
 
 async def answer(request: Request) -> Response:

@@ -131,8 +131,8 @@ async def item_page(request: Request) -> Response:
         except ItemTaken as error:
             taken, may_decide = error.by, False
     done = request.query_params.get("done", "")
-    own = await review_queue.history(site.database, reviewer=person.name, limit=1)
-    last = own[0] if own and own[0].undone is None else None
+    decisions = await review_queue.history(site.database, reviewer=person.name, limit=1)
+    last = decisions[0] if decisions and decisions[0].undone is None else None
     code = await asyncio.to_thread(read_code, item, site.folder)
     return render(
         request,
@@ -159,8 +159,10 @@ def body_view(item: ReviewItem) -> dict[str, Any]:
     body = item.body
     finding: dict[str, Any] = body.get("finding") or {}
     opinion = dict.fromkeys(("agent", "id", "severity", "confidence", "line", "title", "details", "claimed_confidence"))
-    opinions = [{**opinion, "evidence": "", "flags": [], **one} for one in finding.get("opinions") or ()]
-    conflicts = [{"kind": "", "finding": "", "agents": [], "why": "", **one} for one in body.get("conflicts") or ()]
+    opinions = [{**opinion, "evidence": "", "flags": [], **stated} for stated in finding.get("opinions") or ()]
+    conflicts = [
+        {"kind": "", "finding": "", "agents": [], "why": "", **stated} for stated in body.get("conflicts") or ()
+    ]
     result = {"agent": "", "status": "", "verdict": None, "confidence": None, **(body.get("result") or {})}
     return {
         "opinions": opinions,
@@ -173,11 +175,11 @@ def body_view(item: ReviewItem) -> dict[str, Any]:
     }
 
 
-def read_code(item: ReviewItem, own: Path) -> CodeExcerpt:
+def read_code(item: ReviewItem, served: Path) -> CodeExcerpt:
     """Return the code of an item at the commit it was checked against, if the checkout is on this host.
 
-    Rows of the database must not name other files of this host: only commits are read, and the files on disk of `own`,
-    the folder of the server, if it has no commit.
+    Rows of the database must not name other files of this host: only commits are read, and the files on disk of
+    `served`, the folder of the server, if it has no commit.
     """
     if not item.path:
         return CodeExcerpt(problem="The item is not about one file.")
@@ -187,21 +189,21 @@ def read_code(item: ReviewItem, own: Path) -> CodeExcerpt:
     try:
         files: Workspace = Commit(root, item.revision or "HEAD")
     except RemitError:
-        if item.revision or not root.resolve().is_relative_to(own.resolve()):
+        if item.revision or not root.resolve().is_relative_to(served.resolve()):
             return CodeExcerpt(problem="The checkout does not have the commit that the claims were checked against.")
         files = WorkTree(root)
     try:
-        found = files.read(item.path)
+        file = files.read(item.path)
     except RemitError:
         return CodeExcerpt(problem="The file cannot be read.")
     finally:
         files.close()
-    if not isinstance(found, SourceFile):
+    if not isinstance(file, SourceFile):
         return CodeExcerpt(problem="There is no such text file.")
     line = item.line or 1
     start = max(1, line - _AROUND)
     last = min(max(item.end_line or 0, line) + _AROUND, start + _MAX_LINES)
-    return CodeExcerpt(start, tuple(found.lines[start - 1 : last]))
+    return CodeExcerpt(start, tuple(file.lines[start - 1 : last]))
 
 
 async def next_page(request: Request) -> Response:

@@ -45,17 +45,17 @@ async def session_list(request: Request) -> Response:
 
 
 def _summaries(site: Site) -> list[dict[str, Any]]:
-    return [_summary(one) for one in _project(site).recorded()[:_MAX_SESSIONS]]
+    return [_summary(session) for session in _project(site).recorded()[:_MAX_SESSIONS]]
 
 
-def _summary(found: RecordedSession) -> dict[str, Any]:
-    state = found.state
+def _summary(session: RecordedSession) -> dict[str, Any]:
+    state = session.state
     summary = session_summary(state)
     delegations = summary["delegations"]
     return {
-        "name": found.name,
-        "session": state.session or found.name,
-        "title": state.title or f"session {(state.session or found.name)[:8]}",
+        "name": session.name,
+        "session": state.session or session.name,
+        "title": state.title or f"session {(state.session or session.name)[:8]}",
         "branch": state.branch,
         "started": time_of(state.started),
         "updated": time_of(state.updated),
@@ -88,15 +88,15 @@ async def session_page(request: Request) -> Response:
 
 def _session_values(site: Site, name: str) -> dict[str, Any] | None:
     project = _project(site)
-    found = next((one for one in project.recorded() if name in (one.name, one.state.session)), None)
-    if found is None:
+    session = next((entry for entry in project.recorded() if name in (entry.name, entry.state.session)), None)
+    if session is None:
         return None
-    state, settings = found.state, project.settings()
+    state, settings = session.state, project.settings()
     log = log_shape(state, denied=False)
-    decisions = [_decision(one) for one in log["decisions"][-_MAX_DECISIONS:]]
-    results = [_entry(result, _RESULT) for result in project.results(found)]
+    decisions = [_decision(entry) for entry in log["decisions"][-_MAX_DECISIONS:]]
+    results = [_entry(result, _RESULT) for result in project.results(session)]
     return {
-        "summary": _summary(found),
+        "summary": _summary(session),
         "details": session_summary(state),
         "mode": settings.mode,
         "limits": settings.limits,
@@ -109,16 +109,16 @@ def _session_values(site: Site, name: str) -> dict[str, Any] | None:
     }
 
 
-def _entry(one: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    entry = {**defaults, **one}
+def _entry(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    entry = {**defaults, **values}
     entry["at"] = time_of(entry.get("at"))
     if "paths" in defaults:
         entry["paths"] = texts(entry.get("paths"))
     return entry
 
 
-def _decision(one: Mapping[str, Any]) -> dict[str, Any]:
-    return _entry(one, _DECISION)
+def _decision(values: Mapping[str, Any]) -> dict[str, Any]:
+    return _entry(values, _DECISION)
 
 
 ROUTES = (

@@ -95,8 +95,8 @@ async def _events(site: Site, job: int, after: int) -> AsyncIterator[bytes]:
         while not subscription.is_closed:
             # The state first: the events of a job that ended before are all stored.
             is_finished = (await jobs.get(site.database, job)).state == "finished"
-            while found := await events_since(site.database, job, after):
-                for event in found:
+            while events := await events_since(site.database, job, after):
+                for event in events:
                     yield _encode(event)
                     after = event.id
             if is_finished:
