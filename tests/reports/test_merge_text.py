@@ -19,7 +19,7 @@ def written(merge: Merge, columns: int = 80, *, with_checkout: bool = True) -> s
 
 def test_the_status_and_the_decision_come_first() -> None:
     merge = merge_of(finding(), agents=(AgentReport("a", "PARTIAL", "accept"),), status="PARTIAL", decision="review")
-    assert written(merge).splitlines()[0] == "PARTIAL review: a did not finish"
+    assert written(merge).splitlines()[0] == "run PARTIAL · decision review: a did not finish"
 
 
 def test_the_first_line_states_why_a_person_should_look() -> None:
@@ -28,7 +28,8 @@ def test_the_first_line_states_why_a_person_should_look() -> None:
     )
     conflicts = (Conflict("score", "QA-001", ("a", "b"), "far apart"),)
     merge = merge_of(finding(), agents=agents, conflicts=conflicts, decision="review")
-    assert written(merge).splitlines()[0] == "SUCCESS review: 1 conflict; 1 of 2 results breaks the contract"
+    head = "run SUCCESS · decision review: 1 conflict; 1 of 2 results breaks the contract "
+    assert " ".join(written(merge).split()).startswith(head)
 
 
 def test_sections_come_in_the_order_in_which_a_reader_needs_them() -> None:

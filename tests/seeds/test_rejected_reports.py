@@ -151,7 +151,7 @@ def test_n9_a_plan_with_a_rejected_result_decides_retry_and_exits_1(make_place: 
     ran = place("plan", "run", place.plan(text))
     assert ran.code == 1
     if second == "accepted":
-        assert "PARTIAL retry: code-explorer failed" in " ".join(ran.out.split())
+        assert "run PARTIAL · decision retry: code-explorer failed" in " ".join(ran.out.split())
     assert "limiter" not in ran.out + ran.err.partition("report:")[0]
     shown = place("merge", "--plan", "1", "--format", "markdown").out
     assert "limiter" not in shown

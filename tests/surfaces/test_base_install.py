@@ -77,7 +77,7 @@ def test_a_command_needs_no_extra(folder: Path, words: tuple[str, ...], code: in
 
 @pytest.mark.parametrize(
     ("words", "extra"),
-    [(("serve",), "serve"), (("run", "code-explorer", "x"), "run"), (("jobs",), "run")],
+    [(("serve",), "serve"), (("mcp",), "mcp"), (("run", "code-explorer", "x"), "run"), (("jobs",), "run")],
 )
 def test_a_command_that_needs_an_extra_names_an_install_that_works_from_here(
     folder: Path, words: tuple[str, ...], extra: str

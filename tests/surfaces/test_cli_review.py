@@ -155,9 +155,9 @@ def test_every_language_has_its_analyser_and_the_report_names_what_was_not_read(
     assert (coverage["Go"]["files"], coverage["Go"]["unread"]) == (1, 1), "a search for keys is not a review"
     some = shop.remit("review", "--agents", "oxlint,hadolint")
     text = some.out
-    assert text.startswith("PARTIAL review: "), text
-    assert "review: PARTIAL, review" in some.err, "the progress and the report state the same"
-    assert "SUCCESS, continue" not in some.err
+    assert text.startswith("run PARTIAL · decision review: "), text
+    assert "review: run PARTIAL · decision review" in some.err, "the progress and the report state the same"
+    assert "run SUCCESS" not in some.err
     assert "files not reviewed: 1 Go, 1 Shell, 1 YAML" in " ".join(text.split())
     assert "Go: 1 file, none reviewed" in text
     for name in ("md", "html"):
@@ -174,10 +174,10 @@ def test_a_review_in_which_nothing_was_read_is_not_a_success(shop: Shop, files: 
     write(shop, files)
     ran = shop.remit("review")
     assert ran.code == 1
-    assert ran.out.startswith("FAILED  review: NOT REVIEWED: no reviewer could read a file")
+    assert ran.out.startswith("run FAILED · decision review: NOT REVIEWED: no reviewer could read a file")
     assert "1 file, none reviewed; only searched for secrets by secret-scan" in " ".join(ran.out.split())
     assert "No issues" not in ran.out
-    assert "review: FAILED, review" in ran.err, "the progress and the report state the same"
+    assert "review: run FAILED · decision review" in ran.err, "the progress and the report state the same"
     assert "SUCCESS" not in ran.err
 
 
@@ -185,7 +185,7 @@ def test_a_folder_without_files_is_named_as_such(shop: Shop) -> None:
     (shop.folder / "empty").mkdir()
     ran = shop.remit("review", "empty")
     assert ran.code == 1
-    assert ran.out.startswith("FAILED  review: NOT REVIEWED: there is no file to review here, or git ignores")
+    assert ran.out.startswith("run FAILED · decision review: NOT REVIEWED: there is no file to review here, or git ignores")
     assert "name a folder with code: remit review PATH" in " ".join(ran.out.split())
     assert "retry" not in ran.out
 
@@ -233,7 +233,7 @@ def test_a_review_whose_reviewers_all_fail_is_a_report_and_the_next_one_is_new(s
     (shop.folder / "ruff.toml").write_text("nonsense = [\n", encoding="utf-8")
     ran = shop.remit("review", "--agents", "ruff")
     assert ran.code == 1
-    assert ran.out.startswith("FAILED  retry: NOT REVIEWED: ruff failed, and no other reviewer could read a")
+    assert ran.out.startswith("run FAILED · decision retry: NOT REVIEWED: ruff failed, and no other reviewer could read a")
     text = " ".join(ran.out.split())
     first = text.partition(" Agents ")[0]
     assert "could read a file; it ended with error: exit code 2: " in first, "the cause is in the first line"

@@ -211,7 +211,7 @@ class Driver:
         row.state = "finished"
         await self._lease.save_phase(row, entries, items)
         row.merge = None
-        await plans.note(self._database, self._plan, "merge", f"{spec.name}: {merged.status}, {merged.decision}")
+        await plans.note(self._database, self._plan, "merge", f"{spec.name}: run {merged.status} · decision {merged.decision}")
         await self._recorder.merged(spec.name, merged.decision, delegations, facts)
         await self._notify()
         return None

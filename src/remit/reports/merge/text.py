@@ -67,9 +67,10 @@ _BULLET = re.compile(r"(?:-|\d{1,3}\.) ")
 def merge_text_lines(merge: Merge, columns: int = 80, workspace: Workspace | None = None) -> Iterator[Line]:
     """Yield the lines of the report."""
     columns = max(columns, 40)
-    style, words = DECISION_STYLES[merge.decision], escape_control(f"{merge.decision}: {decision_text(merge)}")
+    style, run = DECISION_STYLES[merge.decision], f"run {merge.status} · "
+    words = escape_control(f"{run}decision {merge.decision}: {decision_text(merge)}")
     first, *rest = _wrapped(words, columns, " " * 8)
-    yield [Piece(f"{merge.status:<8}", STATUS_STYLES[merge.status]), Piece(first.strip(), style)]
+    yield [Piece(run, STATUS_STYLES[merge.status]), Piece(first.strip().removeprefix(run), style)]
     yield from ([Piece(row, style)] for row in rest)
     yield []
     many = len(merge.agents) > _MAX_AGENTS
