@@ -364,7 +364,9 @@ def run(extra: list[str]) -> None:
     # Exit code 1 means that there are findings or that a result was not accepted.
     run_program(RUN, "remit", [str(RUN.program("remit")), *(extra or DEMONSTRATION)], accept=(0, 1))
     if not extra:
-        report("In this checkout, `python3 dev.py run` is `remit`: python3 dev.py run audit")
+        report(
+            "In this checkout, `python3 dev.py run COMMAND` is `remit COMMAND`, for example: python3 dev.py run audit"
+        )
 
 
 def test(extra: list[str]) -> None:

@@ -33,6 +33,7 @@ COLUMNS = 80
 #: Commands on the examples whose whole output is a picture, by its file.
 COMMANDS = {
     "audit.svg": "remit audit examples/transcripts",
+    "evidence.svg": "remit verify examples/texts/audit.md --explain order.py",
     "verify.svg": "remit verify examples/texts/audit.md",
 }
 #: Where the report is written in a project.
@@ -49,7 +50,7 @@ _THEME = TerminalTheme((13, 17, 23), (230, 237, 243), _COLOURS, _COLOURS)
 
 def picture(result: DemoResult) -> str:
     """Return the last screen of a demonstration as a picture of a terminal."""
-    lines = [Text("$ python3 dev.py run\n…")]
+    lines = [Text("$ python3 dev.py run demo\n…")]
     for line in demo_lines(result, REPORT, COLUMNS):
         text = Text(no_wrap=True)
         for piece in line:

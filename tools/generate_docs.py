@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,25 +94,24 @@ def index() -> str:
     lines = ["# Rules", "", _note(), ""]
     families = len({rule.family() for rule in every_rule()})
     lines += [
-        f"{len(every_rule())} rules in {families} families. The level is that of the profile `v2`, then of others:",
+        f"{len(every_rule())} rules in {families} families, each with its level in the profile `v2` and others:",
         "",
     ]
     lines += [f"- **{level}**: {meaning}" for level, meaning in LEVELS.items()]
     lines += ["- **off**: not part of this profile", ""]
-    lines += [
-        f"The examples are edits of faultless samples, whose claims are checked against [a small project]({TREE})."
-    ]
+    of_claims = ", ".join(f"`{rule.name}`" for rule in every_rule() if rule.level_in("claims"))
+    lines += textwrap.wrap(
+        f"The profile `claims` has only {of_claims}.", WIDTH, break_on_hyphens=False, break_long_words=False
+    )
+    lines += ["", f"The examples are edits of samples without faults, checked against [a small project]({TREE})."]
     for family, about in FAMILIES.items():
         rules = sorted((rule for rule in every_rule() if rule.family() == family), key=lambda rule: rule.code)
         if rules:
-            heads = ["code", "rule", "level", "what is wrong"]
-            lines += ["", f"## {family}", "", about, "", _row(heads), _row(["---"] * len(heads))]
-            lines += [_index_row(rule) for rule in rules]
+            lines += ["", f"## {family}", "", about, ""]
+            lines += [
+                f"- {rule.code} [{rule.name}]({rule.name}.md) ({_levels(rule)}): {rule.summary()}" for rule in rules
+            ]
     return "\n".join(lines) + "\n"
-
-
-def _index_row(rule: type[Rule]) -> str:
-    return _row([rule.code, f"[{rule.name}]({rule.name}.md)", _levels(rule), rule.summary().replace("|", "\\|")])
 
 
 def _row(cells: list[str]) -> str:
@@ -134,9 +134,9 @@ def page(rule: type[Rule]) -> str:
 
 
 def _levels(rule: type[Rule]) -> str:
-    """Return the level in the default profile, and in the others where it differs."""
+    """Return the level in the default profile, and in others where it differs. The index has those of `claims`."""
     usual = rule.level_in("v2") or "off"
-    others = {profile: rule.level_in(profile) or "off" for profile in PROFILES}
+    others = {profile: rule.level_in(profile) or "off" for profile in PROFILES if profile != "claims"}
     return ", ".join([usual, *(f"{level} in {profile}" for profile, level in others.items() if level != usual)])
 
 
@@ -154,7 +154,8 @@ def _example(example: Example) -> Iterator[str]:
     by += f", when {example.agent} was asked" if example.agent else ""
     by += "" if example.profile == "v2" else f", under profile {example.profile}"
     rows = list(_changes(example))
-    yield f"The [{kind} sample]({_sample(kind)}){' with this change' if rows else ''}{by}{':' if rows else '.'}"
+    change = " with this change" if rows else ""
+    yield f"[{kind.capitalize()} sample]({_sample(kind)}){change}{by}{':' if rows else '.'}"
     yield ""
     if rows:
         fence = "````" if any("```" in row for row in rows) else "```"
