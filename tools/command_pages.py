@@ -50,8 +50,8 @@ with one of the [exit codes](guide.md#exit-codes)."""
 def page(note: str) -> str:
     """Return the page."""
     lines = ["# Commands", "", note, "", *textwrap.wrap(INTRODUCTION, WIDTH, break_on_hyphens=False), ""]
-    lines += ["Until version 0.3, the names of version 0.1 work, too:", "", "| version 0.1 | now |", "| --- | --- |"]
-    lines += [f"| `{old}` | `{new}` |" for old, new in OLD_NAMES.items()]
+    names = ", ".join(f"`{old}` (now `{new}`)" for old, new in OLD_NAMES.items())
+    lines += textwrap.wrap(f"Until version 0.3, the names of version 0.1 work, too: {names}.", WIDTH)
     context = click.Context(remit)
     for table in (FRONT, *GROUPS.values()):
         for name in table:
@@ -64,13 +64,12 @@ def page(note: str) -> str:
 def section(words: list[str], command: click.Command) -> Iterator[str]:
     """Yield the lines on a command, and on those of its group."""
     name = " ".join(words)
-    about, *more = paragraphs(command.help or "")
+    about = first_paragraph(command.help or "")
     guide = GUIDES.get(name)
     about = f"`{usage(name, command)}`: {about[0].lower()}{about[1:]}"
-    pieces = [f"{about} See [{guide.partition('.')[0]}]({guide})."] if guide else [about, *more]
-    yield from ("", f"{'#' * (1 + len(words))} remit {name}")
-    for paragraph in pieces:
-        yield from ("", *textwrap.wrap(with_marks(paragraph), WIDTH, break_on_hyphens=False, break_long_words=False))
+    about += f" See [{guide.partition('.')[0]}]({guide})." if guide else ""
+    yield from ("", f"{'#' * (1 + len(words))} remit {name}", "")
+    yield from textwrap.wrap(with_marks(about), WIDTH, break_on_hyphens=False, break_long_words=False)
     options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
     shared = shared_with_run(options) if name == "submit" else set()
     if shared:
@@ -94,10 +93,9 @@ def usage(name: str, command: click.Command) -> str:
     return " ".join(["remit", name, *(piece for piece in pieces if piece != "[OPTIONS]")])
 
 
-def paragraphs(text: str) -> list[str]:
-    """Return the paragraphs of a help text as single lines, without its examples."""
-    found = [part.strip() for part in textwrap.dedent(text).split("\n\n")]
-    return [" ".join(part.split()) for part in found if part and not part.startswith(("\b", "Examples:"))]
+def first_paragraph(text: str) -> str:
+    """Return the first paragraph of a help text as a single line."""
+    return " ".join(text.strip().split("\n\n")[0].split())
 
 
 def is_format(option: click.Option) -> bool:

@@ -95,7 +95,7 @@ def _parts(terminal_end: int) -> Iterator[bytes]:
 def terminal(lines: list[Text], title: str) -> str:
     """Return lines as a picture of a terminal, without any font from elsewhere."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    for line in lines:
+    for line in [*lines, Text()]:  # the last line of a picture is cut at its lower edge
         console.print(line)
     svg = console.export_svg(title=title, theme=_THEME, unique_id=re.sub(r"\W+", "-", title))
     svg = _FONT_FACES.sub("", svg).replace("Fira Code, monospace", _FONTS)

@@ -125,7 +125,7 @@ def page(rule: type[Rule]) -> str:
         facts.append(f"since {rule.since}")
     if rule.requires:
         facts.append("skipped after " + ", ".join(f"[{name}]({name}.md)" for name in rule.requires))
-    lines = [f"# {rule.name}", "", _note(), "", rule.summary(), rule.rationale(), "", " · ".join(facts)]
+    lines = [f"# {rule.name}", "", rule.summary(), rule.rationale(), "", " · ".join(facts)]
     lines += ["", f"**What to do:** {rule.help}"]
     shown = next((bad for bad in rule.bad if rule.name in {found.rule for found in violations_of(bad)}), None)
     if shown:

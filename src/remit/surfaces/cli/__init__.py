@@ -19,7 +19,7 @@ from remit.surfaces.cli.group import remit
 _OBJECTS = 50_000
 #: Package -> the extra that installs it
 _EXTRAS = {
-    **dict.fromkeys(("psycopg", "psycopg_pool", "procrastinate", "pydantic_ai"), "run"),
+    **dict.fromkeys(("anyio", "psycopg", "psycopg_pool", "procrastinate", "pydantic_ai"), "run"),
     **dict.fromkeys(("httptools", "starlette", "uvicorn"), "serve"),
     **dict.fromkeys(("mcp", "mcp_types"), "mcp"),
     **dict.fromkeys(("lsprotocol", "pygls"), "lsp"),
