@@ -30,7 +30,7 @@ def take(page: Page, folder: Path) -> None:
     page.wait_for_load_state()
     page.screenshot(path=folder / "serve.png")
     page.goto(page.url.partition("/review")[0] + "/agents")
-    page.screenshot(path=folder / "learning.png", clip={"x": 0, "y": 0, **_SIZE, "height": 630})
+    page.screenshot(path=folder / "learning.png", clip={"x": 0, "y": 0, "width": _SIZE["width"], "height": 630})
 
 
 def take_report(page: Page, folder: Path) -> None:

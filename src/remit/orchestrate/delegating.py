@@ -211,7 +211,8 @@ class Driver:
         row.state = "finished"
         await self._lease.save_phase(row, entries, items)
         row.merge = None
-        await plans.note(self._database, self._plan, "merge", f"{spec.name}: run {merged.status} · decision {merged.decision}")
+        text = f"{spec.name}: run {merged.status} · decision {merged.decision}"
+        await plans.note(self._database, self._plan, "merge", text)
         await self._recorder.merged(spec.name, merged.decision, delegations, facts)
         await self._notify()
         return None
