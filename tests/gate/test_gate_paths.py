@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remit.gate.guarded import is_guarded_outside
 from remit.gate.project_paths import classify, count_lines, locate, read_text
 from remit.gate.settings import GateSettings
 from remit.globs import expand_braces, find_matches, matches_glob
@@ -81,6 +82,30 @@ def test_a_path_is_resolved_to_its_real_name(tmp_path: Path) -> None:
     assert locate(".", real, real).name == "."
     assert locate("..", real, real).inside is False
     assert locate(f"{real}-other/a", "", real).inside is False
+
+
+@pytest.mark.parametrize("above", ["/SHOP", "/System/Volumes/Data/shop"])
+def test_a_project_with_several_names_is_known_by_each(
+    above: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a file system that ignores case, or through a mount, the same folder has another name."""
+    (tmp_path / "shop/.claude").mkdir(parents=True)
+    project, stat = str(tmp_path / "shop"), os.stat
+    monkeypatch.setattr(os, "stat", lambda path: stat(str(path).replace(str(tmp_path) + above, project)))
+    located = locate(f"{tmp_path}{above}/.claude/settings.json", project, project)
+    assert (located.name, located.inside) == (".claude/settings.json", True)
+    outside = locate(f"{tmp_path}/other/.claude/settings.json", project, project)
+    assert not outside.inside
+
+
+@pytest.mark.parametrize("folder", [".claude", ".Claude", ".CLAUDE"])
+def test_the_clients_folder_is_guarded_in_any_case(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert is_guarded_outside(f"{tmp_path}/{folder}/settings.json", "/shop", whole=False)
+    assert not is_guarded_outside(f"{tmp_path}/{folder}/Plans/x.md", "/shop", whole=False)
+    assert not is_guarded_outside(f"{tmp_path}/.claudes/settings.json", "/shop", whole=False)
 
 
 @pytest.mark.parametrize(

@@ -71,15 +71,16 @@ def is_instruction(name: str) -> bool:
 def is_guarded_outside(real: str, project: str, *, whole: bool) -> bool:
     """Return whether a path is in the user's folder of the client, in the package or in the folder of the gate's store.
 
-    With `whole`, also whether it contains them.
+    With `whole`, also whether it contains them. Case is ignored, as on some file systems.
     """
     home = user_folder()
-    if real == os.path.realpath(state_file()):
+    folded = real.lower()
+    if folded == os.path.realpath(state_file()).lower():
         return True
-    if is_within(real, os.path.realpath(state_folder())):
+    if is_within(folded, os.path.realpath(state_folder()).lower()):
         return True
-    if real == home or real.startswith(home + "/"):
-        return real[len(home) + 1 :].partition("/")[0] not in _CLIENT_WRITES
+    if is_within(folded, home.lower()):
+        return folded[len(home) + 1 :].partition("/")[0] not in _CLIENT_WRITES
     package = PACKAGE if not is_within(PACKAGE, os.path.realpath(project)) else ""
     if package and is_within(real, package):
         return True

@@ -39,7 +39,7 @@ def locate(path: str, cwd: str, project: str) -> ProjectPath:
         whole = os.path.join(cwd or project, os.path.expanduser(_without_process_folder(path, cwd or project)))
         # A stream of the command is not that of this process.
         root = _resolve(project, "", "/")
-        real = whole if whole in _DEVICES else _resolve(whole, project, root)
+        real = whole if whole in _DEVICES else _usual_name(_resolve(whole, project, root), root)
     except (ValueError, OSError):  # characters that no file name can have
         return ProjectPath("", ascii(path[:200]), inside=True)
     if real == root:
@@ -47,6 +47,32 @@ def locate(path: str, cwd: str, project: str) -> ProjectPath:
     if real.startswith(root.rstrip("/") + "/"):
         return ProjectPath(real, real[len(root.rstrip("/")) + 1 :], inside=True)
     return ProjectPath(real, real, inside=False)
+
+
+def _usual_name(real: str, root: str) -> str:
+    """Return a path below the project or the home folder by their usual names.
+
+    A mount, or a file system that ignores case, gives a folder further names: `/System/Volumes/Data/Users/ann/shop`.
+    """
+    if real == root or real.startswith(root.rstrip("/") + "/"):
+        return real
+    usual = {_identity(path): path for path in (os.path.realpath(os.path.expanduser("~")), root)}
+    above, rest = real, ""
+    while above.rpartition("/")[0]:
+        identity = _identity(above)
+        if identity is not None and identity in usual:
+            return usual[identity] + rest
+        above, _, last = above.rpartition("/")
+        rest = f"/{last}{rest}"
+    return real
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        about = os.stat(path)
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
 
 
 def _resolve(whole: str, project: str, root: str) -> str:
