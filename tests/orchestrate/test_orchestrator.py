@@ -191,6 +191,7 @@ async def test_invalid_calls_are_answered_and_the_conversation_continues(play: P
         ("Delegate", {"phase": "x", "delegations": []}),
         ("Delegate", {"phase": "x", "delegations": [{"agent": "code-explorer", "task": ""}]}),
         ("Delegate", {"phase": "x", "delegations": "everybody"}),
+        ("Delegate", {"phase": "x", "delegations": [{"agent": "code-explorer", "task": "look"}] * 21}),
         ("Results", {"phase": "never"}),
         ("Ask", {"question": ""}),
     ]

@@ -23,7 +23,7 @@ from remit.dispatch.finish import RunEnd, RunStopped
 from remit.dispatch.tools.tool_types import ToolLimits, ToolOutput
 from remit.dispatch.tools.toolbox import Toolbox
 from remit.dispatch.toolset import RecordedTools
-from remit.errors import RemitError
+from remit.errors import RemitError, UsageError
 from remit.evidence.receipts import Receipt
 from remit.failure_policy import can_retry
 from remit.gate.decide import decide
@@ -37,7 +37,7 @@ from remit.merging.merge_data import Merge
 from remit.orchestrate.answers import delegation_digest, open_questions_of, question_digest
 from remit.orchestrate.delegating import PlanResult, drive_plan, plan_result, review_reason
 from remit.orchestrate.local_worker import SpareWorker
-from remit.orchestrate.orchestrator_tools import TOOLS
+from remit.orchestrate.orchestrator_tools import MAX_DELEGATIONS, TOOLS
 from remit.orchestrate.phase import PlanReader, keep_result, substitutes
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.plan_file import check_plan
@@ -200,6 +200,8 @@ class Orchestrator:
 
     async def _delegate(self, arguments: dict[str, Any], key: str) -> tuple[str, bool]:
         specs = msgspec.convert(arguments.get("delegations"), tuple[DelegationSpec, ...])
+        if len(specs) > MAX_DELEGATIONS:  # a model may ignore the schema
+            raise UsageError(f"a call has at most {MAX_DELEGATIONS} delegations, not {len(specs)}")
         # The orchestrator itself reviews the results before it continues.
         phase = PhaseSpec(name=str(arguments.get("phase") or "work"), delegations=specs, on_review="continue")
         plan = Plan(name=f"job {self._parts.job.id}: {phase.name}", phases=(phase,), profile=self._parts.brief.profile)

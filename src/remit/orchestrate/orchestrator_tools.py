@@ -18,6 +18,8 @@ from remit.registry.plugins import built_in_team
 _TEXT = {"type": "string"}
 #: Characters of a definition's description.
 _MAX_PURPOSE = 600
+#: Delegations of one call.
+MAX_DELEGATIONS = 20
 _INTRODUCTION = """\
 You are an orchestrator. You do not do the work yourself: you decide which subagent does it, delegate it, read the \
 results, and report to the user. Your tools are your responsibilities, and you have no others:
@@ -91,7 +93,15 @@ TOOLS: dict[str, ToolSpec] = {
             description="Delegate tasks to one or more subagents in parallel, and wait for their merged results. "
             "Put independent tasks into one call. `phase` is the name of this step of the work.",
             schema=_object(
-                {"phase": _TEXT, "delegations": {"type": "array", "items": _DELEGATION, "minItems": 1, "maxItems": 20}},
+                {
+                    "phase": _TEXT,
+                    "delegations": {
+                        "type": "array",
+                        "items": _DELEGATION,
+                        "minItems": 1,
+                        "maxItems": MAX_DELEGATIONS,
+                    },
+                },
                 "phase",
                 "delegations",
             ),
