@@ -303,6 +303,7 @@ def test_what_is_not_a_test_is_not_a_claim(text: str) -> None:
         "See SHA: 1183ca7",
         "Reverted by 1183ca7, which is a commit of ours",
         "This was reverted. The commits are 1183ca7..1183ca8 today.",
+        "| Commit | Effect |\n|---|---|\n| 1183ca7 | totals |",
     ],
 )
 def test_a_hash_that_the_text_calls_a_commit_is_read(text: str) -> None:

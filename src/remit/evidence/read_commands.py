@@ -285,9 +285,10 @@ def stated_commit(text: str) -> str | None:
 
 
 def _commit_claims(segment: Segment) -> Iterator[Claim]:
-    """Yield the hashes that their clause calls a commit."""
+    """Yield the hashes that their clause, or the column of a table, calls a commit."""
     text = segment.text
-    if _CALLS_COMMIT.search(text) is None:
+    is_in_column = bool(segment.column) and _CALLS_COMMIT.search(segment.column) is not None
+    if not is_in_column and _CALLS_COMMIT.search(text) is None:
         return
     ends = [0, *(end.end() for end in _CLAUSE_END.finditer(text)), len(text)]
     clause = 0
@@ -301,7 +302,7 @@ def _commit_claims(segment: Segment) -> Iterator[Claim]:
         while ends[clause + 1] <= written.start():
             clause += 1
         if clause not in is_called:
-            is_called[clause] = _CALLS_COMMIT.search(text[ends[clause] : ends[clause + 1]]) is not None
+            is_called[clause] = is_in_column or _CALLS_COMMIT.search(text[ends[clause] : ends[clause + 1]]) is not None
         if is_called[clause]:
             start, end = written.span()
             yield Claim("commit", written[0], segment.line, segment, name=written[1], start=start, end=end)

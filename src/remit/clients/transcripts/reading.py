@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import TypeVar
@@ -81,7 +82,10 @@ def numbered_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes | 
     """Yield the same lines with their numbers in the file, from 1. Raises OSError."""
     number = 0
     with open(path, "rb", buffering=_BUFFER) as file:
-        if os.fstat(file.fileno()).st_size > MAX_FILE:
+        about = os.fstat(file.fileno())
+        if stat.S_ISCHR(about.st_mode):  # it may have no end
+            raise OSError(errno.EINVAL, "it is a device")
+        if about.st_size > MAX_FILE:
             raise OSError(errno.EFBIG, f"it is larger than {MAX_FILE >> 30} GB")
         while line := file.readline(MAX_LINE + 1):
             number += 1
