@@ -174,6 +174,18 @@ def test_an_invented_place_elsewhere_in_a_result_is_a_missing_file(shop: Path, t
     assert check(shop, detail=f"{QUOTE}\n\n{text}\n")["reference-missing-file"] == "L1"
 
 
+@pytest.mark.parametrize("name", ["refund_all", ":refund_all", "Cart.refund", "refund()", "13:refund_all"])
+def test_an_invented_name_that_a_colon_joins_to_a_path_is_missing(shop: Path, name: str) -> None:
+    assert check(shop, f"`shop/cart.py:{name}`")["symbol-missing"] == "L1"
+    assert check(shop, f"shop/cart.py:{name}")["symbol-missing"] == "L1"
+    assert check(shop, detail=f"{QUOTE}\n\n`shop/cart.py:{name}` leaks.\n")["symbol-missing"] == "L1"
+
+
+@pytest.mark.parametrize("name", ["total", "total()", "Cart.total", ":Cart.total()", "13:total"])
+def test_a_true_name_that_a_colon_joins_to_a_path_breaks_no_rule(shop: Path, name: str) -> None:
+    assert not {rule for rule in check(shop, f"`shop/cart.py:{name}`") if rule.startswith(("symbol", "ref", "finding"))}
+
+
 @pytest.mark.parametrize("language", ["text", "console", "output", "log", "python", ""])
 @pytest.mark.parametrize("location", ["", "`shop/cart.py:13`\n"], ids=["the finding's place", "a location above"])
 def test_the_language_of_a_fence_does_not_excuse_invented_code(shop: Path, language: str, location: str) -> None:

@@ -32,7 +32,7 @@ from remit.evidence.grammar import (
 from remit.evidence.line_ranges import is_in_string, lines_alone
 from remit.evidence.model import Claim, Location, Note, Place, format_location
 from remit.evidence.read_lines import CarriedLine, LineReader
-from remit.evidence.read_names import NameMention, name_beside, name_of_row
+from remit.evidence.read_names import ATTACHED, NameMention, name_beside, name_of_row
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, Workspace
 from remit.workspace.paths import is_absolute, normalize_path
@@ -308,7 +308,10 @@ def _path_spans(text: str) -> set[tuple[int, int]]:
     """Return the spans of the paths that are all of a code span: with a slash and an ending, or a slash at the end."""
     spans: set[tuple[int, int]] = set()
     for span in _CODE_SPAN.finditer(text):
-        path = span[2].strip()
+        written = span[2].strip()
+        path, _, rest = written.partition(":")
+        if rest and ATTACHED.fullmatch(written, len(path)) is None:
+            path = written
         if "/" in path and " " not in path and (has_known_ending(path) or path.endswith("/")):
             start = span.start(2) + span[2].index(path)
             spans.add((start, start + len(path)))
