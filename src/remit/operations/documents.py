@@ -213,7 +213,7 @@ def check_options(wanted: Check, configured: Configuration) -> Options:
     ).validated()
 
 
-class Text(NamedTuple):
+class NamedText(NamedTuple):
     """A text to check, under its name in the answer."""
 
     name: str
@@ -227,7 +227,7 @@ class Text(NamedTuple):
 class Correction(NamedTuple):
     """The corrections of a file that are not written yet."""
 
-    text: Text
+    text: NamedText
     fixed: Fixed
 
     @property
@@ -256,14 +256,14 @@ def sources_of(root: Path, wanted: Check | Verify) -> Sources:
     return open_sources(root, rev=wanted.rev, transcripts=transcripts, receipts=receipts, rerun=wanted.rerun)
 
 
-def check_texts(texts: Iterable[Text], options: Options, sources: Sources) -> Iterator[Verdict]:
+def check_texts(texts: Iterable[NamedText], options: Options, sources: Sources) -> Iterator[Verdict]:
     """Yield the verdicts on texts."""
     for text in texts:
         for verdict in check_text(text.source, text.name if text.is_document else "-", options, sources):
             yield replace(verdict, path=text.name)
 
 
-def verify_texts(root: Path, wanted: Verify, texts: Iterable[Text], documents: Sequence[str] = ()) -> Verified:
+def verify_texts(root: Path, wanted: Verify, texts: Iterable[NamedText], documents: Sequence[str] = ()) -> Verified:
     """Return whether the claims of texts hold in a checkout. `documents` names all of the texts that are in it.
 
     Corrections are found, if they are wanted, and not written.
@@ -301,7 +301,7 @@ def _path_in(root: Path, name: str) -> str:
     return os.path.relpath(os.path.realpath(name), os.path.realpath(root)).replace(os.sep, "/")
 
 
-def _proposed(text: Text, verdicts: list[Verdict], options: Options, sources: Sources) -> list[FixShape]:
+def _proposed(text: NamedText, verdicts: list[Verdict], options: Options, sources: Sources) -> list[FixShape]:
     """Return what `--fix` would correct of the reported claims."""
     claims = (claim for verdict in verdicts for claim in verdict.evidence.checked)
     reported = {(claim.at, claim.text) for claim in claims if claim.reliability is not None}
@@ -339,9 +339,9 @@ def verify_document(folders: Folders, wanted: Verify) -> CheckShape:
     return _answer(verify_texts(root, wanted, [_text_of(folders, wanted)]).verdicts, root)
 
 
-def _text_of(folders: Folders, wanted: Check | Verify) -> Text:
+def _text_of(folders: Folders, wanted: Check | Verify) -> NamedText:
     # A text that was sent is not a document of the checkout, under any name.
-    return Text(wanted.path, folders.text(wanted.text, wanted.path), is_document=wanted.text is None)
+    return NamedText(wanted.path, folders.text(wanted.text, wanted.path), is_document=wanted.text is None)
 
 
 def _answer(verdicts: list[Verdict], root: Path) -> CheckShape:

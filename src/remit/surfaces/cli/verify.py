@@ -20,7 +20,7 @@ from remit.evidence.claims import claims_of
 from remit.operations.documents import (
     Check,
     Correction,
-    Text,
+    NamedText,
     Verified,
     Verify,
     verify_options,
@@ -161,7 +161,7 @@ def finish_documents(
 
 def read_documents(
     files: Sequence[Path | None], documents: Documents | None, notice: Callable[[str], None] = lambda _: None
-) -> Iterator[Text]:
+) -> Iterator[NamedText]:
     """Yield the text of each file; None is standard input."""
     for number, file in enumerate(files, 1):
         name = display_name(file)
@@ -169,7 +169,7 @@ def read_documents(
         source = sys.stdin.buffer.read(MAX_BYTES + 1) if file is None else read_source(file)
         if documents is not None:
             documents.add(name, file, source)
-        yield Text(name, source, file)
+        yield NamedText(name, source, file)
 
 
 def _may_write(answer: Verified, wanted: Verify) -> bool:
