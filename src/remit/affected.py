@@ -81,18 +81,23 @@ class AffectedClaims:
         name = self._path_of(path)
         accused = [claim for claim in verdict.evidence.checked if claim.reliability is not None]
         written = {_key(claim) for claim in accused if self._change.is_changed(name, claim.at)}
+        # The history shows whether a path that is only the end of another one today was renamed.
+        moved = {
+            _key(claim)
+            for claim in verdict.evidence.checked
+            if claim.outcome == "abbreviated" and self._before.exists(claim.path)
+        }
         older = [claim for claim in accused if _key(claim) not in written]
         if not older:
-            return written
+            return written | moved
         old_path = self._change.renamed.get(name, name)
         held = holding_in(self._before, verdict.document, [checked.claim for checked in older], self._sources, old_path)
-        return written | {_key(claim) for claim, is_held in zip(older, held, strict=True) if is_held}
+        return written | moved | {_key(claim) for claim, is_held in zip(older, held, strict=True) if is_held}
 
     def _only(self, verdict: Verdict, keys: set[_Key]) -> Verdict:
-        """Return a verdict on the chosen claims of a document."""
-        evidence = replace(
-            verdict.evidence, checked=[claim for claim in verdict.evidence.checked if _key(claim) in keys]
-        )
+        """Return a verdict on the accused ones of some claims of a document."""
+        accused = [claim for claim in verdict.evidence.checked if claim.reliability is not None and _key(claim) in keys]
+        evidence = replace(verdict.evidence, checked=accused)
         return with_evidence(verdict, evidence, self._options)
 
 

@@ -18,30 +18,43 @@ from remit.contract.parse import MAX_BYTES
 from remit.contract.result_data import SCHEMA
 from remit.errors import UsageError
 from remit.evidence.claims import HOLDING, claims_of
+from remit.evidence.file_names import has_known_ending
 from remit.evidence.find_names import NameFinder
 from remit.evidence.model import Checked, Location
 from remit.evidence.sources import Sources
 from remit.lazy import lazy_pattern
 from remit.workspace.atomic_write import replace_file
+from remit.workspace.definitions import SEPARATOR
 from remit.workspace.files import SourceFile, Workspace
-from remit.workspace.history import Removal
+from remit.workspace.history import SECONDS, Removal
 
 #: The options of a verification.
 OPTIONS = Options(profile="claims", with_history=True)
 #: Corrections are checked and reduced at most this often; then none is made.
 _MAX_ROUNDS = 3
 _NUMBER = lazy_pattern(r"\d+")
+#: A word with the marks that paths and qualified names have, as `_apply` sees it.
+_TOKEN = lazy_pattern(r"[\w$./\\@+\-:#]+")
+_WORD = lazy_pattern(r"[\w$]+")
 #: Characters that a path may have before its last part.
 _PATH_CHARACTERS = frozenset("./\\@+-$~_…[](){}")
 
 
+class Target(NamedTuple):
+    """What a corrected reference means: its words before the correction, its place, and its symbol if renamed."""
+
+    text: str
+    place: Location
+    name: str = ""
+
+
 class Fix(NamedTuple):
-    """A correction: the line of the document, the reference as written, its replacement and the lines it names."""
+    """A correction: the line of the document, the words as written, their replacement and what they mean."""
 
     line: int
     old: str
     new: str
-    target: Location
+    targets: tuple[Target, ...]
 
 
 class Fixed(NamedTuple):
@@ -58,9 +71,11 @@ def fix_text(text: str, path: str, options: Options, sources: Sources) -> Fixed:
     return fix_checked(text, path, check_text(text, path, options, sources), options, sources)
 
 
-def fix_checked(text: str, path: str, before: list[Verdict], options: Options, sources: Sources) -> Fixed:
-    """Correct a text whose verdicts are known."""
-    fixes = [fix for verdict in before for fix in _proposals(verdict, sources)]
+def fix_checked(
+    text: str, path: str, before: list[Verdict], options: Options, sources: Sources, *, seconds: float = SECONDS
+) -> Fixed:
+    """Correct a text whose verdicts are known. The history has some seconds to answer what short paths mean."""
+    fixes = [fix for verdict in before for fix in _proposals(verdict, sources, seconds)]
     for _ in range(_MAX_ROUNDS):
         if not fixes:
             break
@@ -69,7 +84,7 @@ def fix_checked(text: str, path: str, before: list[Verdict], options: Options, s
         good = [fix for fix in applied if _holds(fix, after)]
         if len(good) == len(fixes) and _failures(after) <= _failures(before) and _count(after) == _count(before):
             # A corrected path may show which file a short one means.
-            more = fix_checked(corrected, path, after, options, sources)
+            more = fix_checked(corrected, path, after, options, sources, seconds=0)
             return Fixed(more.text, sorted([*good, *more.fixes]), before, more.verdicts)
         fixes = good if len(good) < len(fixes) else []
     return Fixed(text, [], before, before)
@@ -111,40 +126,55 @@ def _count(verdicts: list[Verdict]) -> int:
 
 
 def _holds(fix: Fix, verdicts: list[Verdict]) -> bool:
-    """Return whether a corrected reference names its file in full, and what it states is there."""
-    return any(
-        reference.at == fix.line
-        and reference.outcome in ("verified", "exists")
-        and (reference.file, reference.line) == (fix.target.path, fix.target.line)
+    """Return whether corrected references name their files in full, and what they state is there."""
+    holding = {
+        (reference.file, reference.line, name)
         for verdict in verdicts
         for reference in verdict.evidence.references
-    )
+        if reference.at == fix.line and reference.outcome in ("verified", "exists")
+        for name in (reference.symbol, "")
+    }
+    return all((target.place.path, target.place.line, target.name) in holding for target in fix.targets)
 
 
-def _proposals(verdict: Verdict, sources: Sources) -> Iterator[Fix]:
+def _proposals(verdict: Verdict, sources: Sources, seconds: float) -> Iterator[Fix]:
     workspace = sources.workspace
     if workspace is None:
         return
     folder = workspace.folder_of(verdict.path) if verdict.path not in ("", "-") else ""
-    short = [reference.path for reference in verdict.evidence.references if reference.outcome == "abbreviated"]
+    unclear = ("abbreviated", "ambiguous")
+    short = [reference.path for reference in verdict.evidence.references if reference.outcome in unclear]
     name = f"{folder}/{basename(verdict.path)}".lstrip("/")
-    gone: dict[str, Removal] = {}
+    gone: dict[str, Removal | None] = {}
     if short:
-        sources.history.restart()
-        gone = sources.history.removed(dict.fromkeys(short), name)
+        history = sources.history
+        history.restart(seconds)
+        gone.update(history.removed(dict.fromkeys(short), name))
+        has_history = history.problem not in ("no-git", "no-commit")
+        gone = {path: gone.get(path) for path in short if not has_history or history.has_answer(path, name)}
     finder = _TruthFinder(verdict, workspace, gone)
     lines, first = verdict.document.lines, verdict.document.first_line
+    renamed: dict[int, dict[Target, str]] = {}
+    names: dict[str, str] = {}
     for reference in verdict.evidence.references:
         is_own = reference.commit is None and not reference.is_listed  # a list is rewritten as a whole
-        target = finder.truth(reference) if is_own else None
-        if target is None or not 0 <= reference.at - first < len(lines):
+        place = finder.truth(reference) if is_own else None
+        if place is None or not 0 <= reference.at - first < len(lines):
             continue
         is_relative = bool(folder) and (
-            f"]({reference.text}" in lines[reference.at - first] or _is_below(folder, reference, target)
+            f"]({reference.text}" in lines[reference.at - first] or _is_below(folder, reference, place)
         )
-        new = _rewritten(reference, target, relpath(target.path, folder) if is_relative else target.path)
-        if new is not None and new != reference.text:
-            yield Fix(reference.at, reference.text, new, target)
+        new = _rewritten(reference, place, relpath(place.path, folder) if is_relative else place.path)
+        target = Target(reference.text, place, then.name if (then := reference.then) is not None else "")
+        if new is not None and target.name:
+            renamed.setdefault(reference.at, {})[target] = new
+            names |= dict(zip(SEPARATOR.split(reference.symbol), SEPARATOR.split(target.name), strict=True))
+        elif new is not None and new != reference.text:
+            yield Fix(reference.at, reference.text, new, (target,))
+    for at, references in renamed.items():
+        words = _renamed_words(lines[at - first], references, names)
+        if words is not None:
+            yield Fix(at, *words, tuple(references))
 
 
 def _is_below(folder: str, reference: Checked, target: Location) -> bool:
@@ -156,9 +186,9 @@ def _is_below(folder: str, reference: Checked, target: Location) -> bool:
 class _TruthFinder:
     """Finds the only location that a failed reference can mean."""
 
-    def __init__(self, verdict: Verdict, workspace: Workspace, gone: dict[str, Removal]) -> None:
+    def __init__(self, verdict: Verdict, workspace: Workspace, gone: dict[str, Removal | None]) -> None:
         self._workspace = workspace
-        #: How the files disappeared that the history has at the short paths.
+        #: How the files disappeared that the history has at the short paths, as far as it is known.
         self._gone = gone
         self._quotes = verdict.evidence.quotes
         self._names = NameFinder(workspace)
@@ -168,9 +198,8 @@ class _TruthFinder:
         location = reference.found
         if location is None or reference.reason == "outdated-record" or reference.judgement.signals:
             return None  # in a record of the past, the old place is the truth
-        gone = self._gone.get(reference.path)
-        if reference.outcome == "abbreviated" and gone is not None and gone.renamed_to != location.path:
-            return None  # the only file with this end may be another one than was meant
+        if reference.outcome == "abbreviated" and not self._is_meant(reference.path, location.path):
+            return None
         if reference.outcome == "abbreviated" or (reference.outcome == "outdated" and reference.line is None):
             return Location(location.path, reference.line)
         if reference.outcome == "outdated":  # the place today, followed through the history
@@ -186,6 +215,11 @@ class _TruthFinder:
         # A line that only mentions the name may be any of them: a name moves to its definition.
         only = reference.symbol and self._names.definition_lines(file, reference.symbol) == [location.line]
         return location if only else None
+
+    def _is_meant(self, short: str, path: str) -> bool:
+        """Return whether the only file that ends with a path may not be another one than was meant."""
+        gone = self._gone.get(short)
+        return short in self._gone and (gone is None or gone.renamed_to == path)
 
     def _same_path(self, reference: Checked, location: Location) -> Location | None:
         """Return the file whose path differs only in case, if there is exactly one and it has the line."""
@@ -222,6 +256,46 @@ def _rewritten(reference: Checked, target: Location, path: str) -> str | None:
     return before + path + after
 
 
+def _renamed_words(line: str, references: dict[Target, str], names: dict[str, str]) -> tuple[str, str] | None:
+    """Return the words of a line from the first to the last that renamed symbols change, and what they become.
+
+    Names are not replaced in paths, nor in plain words if they are written as code. None: a reference is on the line
+    more than once, or no name is on it.
+    """
+    moved: list[tuple[int, int, str]] = []
+    for target, new in references.items():
+        places = list(re.finditer(_as_written(target.text), line))
+        if len(places) != 1:
+            return None
+        moved.append((*places[0].span(), new))
+    written = [found for found in _TOKEN.finditer(line) if not _is_inside(found, moved) and not _is_path(found[0])]
+    named = [(*found.span(), words) for found in written if (words := _with_names(found[0], names)) != found[0]]
+    as_code = [one for one in named if line[: one[0]].count("`") % 2 or line[one[1] : one[1] + 1] in ("(", "]")]
+    if not named:
+        return None
+    moved = sorted([*moved, *(as_code or named)])
+    low, high = moved[0][0], moved[-1][1]
+    low -= len(line[:low]) - len(line[:low].rstrip("`*["))
+    high += len(line[high:]) - len(line[high:].lstrip("`*)"))
+    pieces, done = [], low
+    for start, end, words in moved:
+        pieces += [line[done:start], words]
+        done = end
+    return line[low:high], "".join([*pieces, line[done:high]])
+
+
+def _is_inside(found: re.Match[str], parts: list[tuple[int, int, str]]) -> bool:
+    return any(start < found.end() and found.start() < end for start, end, _ in parts)
+
+
+def _is_path(token: str) -> bool:
+    return "/" in token or "\\" in token or has_known_ending(token)
+
+
+def _with_names(token: str, names: dict[str, str]) -> str:
+    return _WORD.sub(lambda word: names.get(word[0], word[0]), token)
+
+
 def _path_span(text: str, reference: Checked, target: Location) -> tuple[int, int] | None:
     """Return where the path is in a written reference: it ends with the name of the cited or of the found file."""
     for name in (path.rstrip("/").rpartition("/")[2] for path in (reference.path, target.path)):
@@ -244,8 +318,13 @@ def _apply(text: str, fixes: list[Fix]) -> tuple[str, list[Fix]]:
     applied: list[Fix] = []
     for (number, old), group in sorted(groups.items(), key=lambda entry: -len(entry[0][1])):
         line = lines[number - 1]
-        parts = re.split(rf"(?<![\w./\\@+\-]){re.escape(old)}(?!\d)", line)
+        parts = re.split(_as_written(old), line)
         if len({fix.new for fix in group}) == 1 and len(parts) == len(group) + 1:
             lines[number - 1] = group[0].new.join(parts)
             applied.extend(group)
     return "\n".join(lines), sorted(applied)
+
+
+def _as_written(words: str) -> str:
+    """Return the pattern of words of a line that are not a part of another path or place."""
+    return rf"(?<![\w./\\@+\-]){re.escape(words)}(?!:?\d)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
@@ -322,3 +323,178 @@ def test_a_quote_that_has_changed_keeps_its_location(remit: Remit, project: Path
     ran = remit("verify", "docs/page.md", "--fix", "--write")
     assert ran.code == 1
     assert file.read_text() == before
+
+
+# Renamed symbols
+
+USERS = '''"""Users."""
+
+import os
+
+
+def save_user(db, user):
+    """Store a user under its key."""
+    db.put(user.key, user)
+    return user
+
+
+def load_user(db, key):
+    """Load a user."""
+    row = db.get(key)
+    if row is None:
+        raise KeyError(key)
+    return row
+
+
+class UserStore:
+    def row_total(self):
+        return len(self.rows) + len(self.cached_rows)
+
+
+ROW_LIMIT = 10
+print(ROW_LIMIT)
+'''
+
+
+def renamed(project: Path, page: str, change: Callable[[str], dict[str, str]]) -> Path:
+    """Commit a page about users, then what a change makes of them: the files to write, empty ones are removed."""
+    users = project / "src/users.py"
+    users.write_text(USERS)
+    file = project / "docs/page.md"
+    file.parent.mkdir()
+    file.write_text(page)
+    commit(project, "page")
+    users.unlink()
+    for path, text in change(USERS).items():
+        (project / path).write_text(text)
+    git(project, "add", "-A")
+    commit(project, "Rename the users")
+    return file
+
+
+def swapped(*pairs: tuple[str, str], path: str = "src/users.py", top: str = "") -> Callable[[str], dict[str, str]]:
+    """Return a change that replaces words, writes lines above, and may move the file."""
+
+    def change(text: str) -> dict[str, str]:
+        for old, new in pairs:
+            text = text.replace(old, new)
+        return {path: top + text}
+
+    return change
+
+
+FETCH = ("load_user", "fetch_user")
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "after"),
+    [
+        pytest.param("`load_user()` in `src/users.py`", swapped(FETCH), "`fetch_user()` in `src/users.py`", id="name"),
+        pytest.param(
+            "`load_user` (`src/users.py:12`)",
+            swapped(FETCH, top="x = 1\n"),
+            "`fetch_user` (`src/users.py:13`)",
+            id="line",
+        ),
+        pytest.param(
+            "[load_user](../src/users.py#L12)",
+            swapped(FETCH),
+            "[fetch_user](../src/users.py#L12)",
+            id="label of a link",
+        ),
+        pytest.param(
+            "| Symbol | Location |\n|---|---|\n| `load_user` | src/users.py:12 |",
+            swapped(FETCH),
+            "| Symbol | Location |\n|---|---|\n| `fetch_user` | src/users.py:12 |",
+            id="table",
+        ),
+        pytest.param(
+            "`load_user` in `src/users.py:12`",
+            swapped(FETCH, path="src/people.py"),
+            "`fetch_user` in `src/people.py:12`",
+            id="with its file",
+        ),
+        pytest.param(
+            "`load_user` in `src/users.py:12`",
+            lambda text: {
+                "src/users.py": text[: text.index("def load")] + text[text.index("class ") :],
+                "src/app/store.py": "import os\n\n\n"
+                + text[text.index("def load") : text.index("class ")].replace(*FETCH).replace("row", "found"),
+            },
+            "`fetch_user` in `src/app/store.py:4`",
+            id="into another file, with another body",
+        ),
+        pytest.param(
+            "`UserStore` (`src/users.py`) has `UserStore.row_total` in `src/users.py:21`",
+            swapped(("UserStore", "UserRows"), ("row_total", "row_count")),
+            "`UserRows` (`src/users.py`) has `UserRows.row_count` in `src/users.py:21`",
+            id="class and method",
+        ),
+        pytest.param(
+            "`ROW_LIMIT` in `src/users.py`",
+            swapped(("ROW_LIMIT", "MAX_ROWS")),
+            "`MAX_ROWS` in `src/users.py`",
+            id="constant with its uses",
+        ),
+    ],
+)
+def test_a_renamed_symbol_is_followed(
+    before: str, change: Callable[[str], dict[str, str]], after: str, remit: Remit, project: Path
+) -> None:
+    file = renamed(project, f"{before}\n", change)
+    affected = remit("verify", "--affected-by", "HEAD~1")
+    assert (affected.code, '"Rename the users"; now `' in affected.out) == (1, True)
+    for runs in ("fixed", "again"):
+        ran = remit("verify", "docs/page.md", "--fix", "--write")
+        assert (file.read_text(), ran.code) == (f"{after}\n", 0), runs
+
+
+LOAD = USERS[USERS.index("def load") : USERS.index("class ")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(
+            lambda text: {
+                "src/users.py": text.replace(LOAD, LOAD.replace("load_user", "fetch_user"))
+                + LOAD.replace("load_user", "read_user")
+            },
+            id="two that may be meant",
+        ),
+        pytest.param(
+            lambda text: {"src/users.py": text.replace(LOAD, "def drop_user(db, key):\n    db.delete(key)\n\n\n")},
+            id="replaced by something else",
+        ),
+        pytest.param(
+            lambda text: {"src/users.py": text.replace(*FETCH), "src/app/old.py": "load_user = None\n"},
+            id="the old name is still there",
+        ),
+        pytest.param(lambda text: {"src/users.py": text.replace(LOAD, "")}, id="removed"),
+    ],
+)
+def test_a_symbol_that_was_not_clearly_renamed_stays(
+    change: Callable[[str], dict[str, str]], remit: Remit, project: Path
+) -> None:
+    page = "`load_user` in `src/users.py`\n"
+    file = renamed(project, page, change)
+    ran = remit("verify", "docs/page.md", "--fix", "--write")
+    assert file.read_text() == page
+    assert ran.lines[0].startswith("docs/page.md:1  outdated  src/users.py  true in ")
+    assert '"Rename the users"' in ran.lines[0]
+
+
+def test_a_whole_path_that_was_renamed_is_not_the_end_of_another_one(remit: Remit, project: Path) -> None:
+    for path in ("src/lock.py", "web/src/lock.py"):
+        (project / path).parent.mkdir(parents=True, exist_ok=True)
+        (project / path).write_text(f"# {path}\nopened = {len(path)}\n")
+    file = project / "page.md"
+    file.write_text("See `src/lock.py:2`.\n")
+    commit(project, "locks")
+    (project / "src/doors").mkdir()
+    git(project, "mv", "src/lock.py", "src/doors/lock.py")
+    commit(project, "Move the lock")
+    affected = remit("verify", "--affected-by", "HEAD~1")
+    assert (affected.code, "src/doors/lock.py:2" in affected.out) == (1, True)
+    assert remit("verify", "page.md", "--fix", "--write").code == 0
+    assert file.read_text() == "See `src/doors/lock.py:2`.\n"

@@ -228,3 +228,43 @@ def test_a_file_after_a_target_of_make_is_its_argument(remit: Remit, project: Pa
     claims = remit("verify", "AGENTS.md", "--format", "json").json["results"][0]["claims"]
     commands = [(claim["name"], claim["outcome"]) for claim in claims if claim["kind"] == "command"]
     assert commands == [("test", "exists"), ("test", "exists"), ("none", "mismatch")]
+
+
+@pytest.mark.parametrize("words", [(), ("--affected-by", "HEAD~1")])
+def test_a_document_that_is_not_utf8_is_listed(words: tuple[str, ...], remit: Remit, project: Path) -> None:
+    (project / "docs/guide.md").write_bytes(b"caf\xe9\n")
+    commit(project)
+    ran = remit("verify", *words)
+    assert ran.code == 1
+    assert "docs/guide.md  unreadable  the document cannot be read: it is not UTF-8 text (byte 3)" in ran.lines
+
+
+@pytest.mark.parametrize(
+    ("path", "fails"),
+    [(".claude/commands/plan.md", True), (".claude/agents/reviewer.md", True), ("docs/plan.md", False)],
+)
+def test_an_instruction_that_was_written_once_is_not_a_record(
+    path: str, fails: bool, remit: Remit, project: Path
+) -> None:
+    write(project, path, "Read `src/cart.py:4` first.\n")
+    commit(project)
+    for number in range(6):
+        write(project, "src/prices.py", f"x = {number}\n")
+        commit(project)
+    git(project, "rm", "-q", "src/cart.py")
+    commit(project)
+    ran = remit("verify", path)
+    assert (ran.code, " outdated " in ran.out) == (int(fails), True)
+
+
+def test_a_partial_clone_names_what_completes_it(
+    remit: Remit, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project, "src/cart.py", f"import os\n{CART}")
+    commit(project)
+    git(project, "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "-q", "--filter=blob:none", project.as_uri(), "clone")
+    monkeypatch.chdir(tmp_path / "clone")
+    ran = remit("verify", "AGENTS.md", "--rev", "HEAD~1")
+    assert ran.code != 0
+    assert "the clone is partial; run `git fetch --refetch --no-filter`" in ran.err

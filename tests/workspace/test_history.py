@@ -508,7 +508,7 @@ def test_a_range_is_changed_by_the_first_change_of_its_lines(checkout: Checkout,
     assert ask(checkout.root).changed_in([claim]) == {claim: changed}
 
 
-def test_the_caller_can_judge_when_a_claim_holds(checkout: Checkout, ask: Open) -> None:
+def test_a_name_holds_while_its_file_has_it(checkout: Checkout, ask: Open) -> None:
     checkout.write("src/app.py", *_CODE)
     written = checkout.commit()
     checkout.write("src/app.py", "import os", *_CODE)
@@ -517,8 +517,8 @@ def test_the_caller_can_judge_when_a_claim_holds(checkout: Checkout, ask: Open) 
     renamed = checkout.commit()
     checkout.write("src/app.py", "renamed")
     checkout.commit()
-    claim = Held(written, "src/app.py", 5)
-    answers = ask(checkout.root).changed_in([claim], lambda _, file: "function_5(" in file.text)
+    claim = Held(written, "src/app.py", 5, name="function_5")
+    answers = ask(checkout.root).changed_in([claim])
     assert answers == {claim: renamed}
 
 

@@ -280,6 +280,8 @@ def _of_history(checked: Checked) -> str:
         today = f"; now {format_location(location)}" if location is not None else ""
         return f"the file was in {then.commit[:9]} ({then.date[:10]}) without what is stated{changed}{today}"
     today = f"; now at {format_location(location)}" if location is not None else ""
+    if then.name and location is not None:
+        today = f"; now `{then.name}` {'at' if location.line else 'in'} {format_location(location)}"
     return f"true in {then.commit[:9]} ({then.date[:10]}){changed}{today}"
 
 

@@ -299,10 +299,17 @@ def _judged(
     if not strict:
         accused = [index for index, judgement in enumerate(first) if judgement.reliability is not None]
         name = _document_name(sources.workspace, path)
-        if asked.with_history and accused and sources.workspace is not None:
+        short = [index for index, judgement in enumerate(first) if judgement.outcome == "abbreviated"]
+        if asked.with_history and (accused or short) and sources.workspace is not None:
             dates = _claim_dates(document, sources, sources.workspace, path, asked)
-            chosen = [Accused(index, claims[index], facts[index]) for index in accused if claims[index].commit is None]
-            held = dates.ask(chosen)
+            accused_and_short = [
+                [Accused(index, claims[index], facts[index]) for index in chosen if claims[index].commit is None]
+                for chosen in (accused, short)
+            ]
+            held = dates.ask(accused_and_short[0])
+            moved = dates.moved(accused_and_short[1])
+            held |= moved
+            accused += moved
             is_of_record = bool(held) and (is_record(name, read.title) or dates.is_record)
             for index, then in held.items():
                 facts[index] = replace(facts[index], then=then, is_of_record=is_of_record)
@@ -362,7 +369,7 @@ def _claim_dates(document: Document, sources: Sources, checkout: Workspace, path
         return looker_for(workspace, sources, document.whole_text, claims, path, suggests=False).look(claims)
 
     name = _document_name(checkout, path)
-    return ClaimDates(checkout, sources.history, name or None, asked.stated, look)
+    return ClaimDates(checkout, sources, name or None, asked.stated, look)
 
 
 def _context(claim: Claim, facts: Facts, read: _Read, document: str, text: str) -> Context:

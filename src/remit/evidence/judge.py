@@ -118,7 +118,7 @@ def judge(
         outcome, reason, location, last = "missing-file", "hidden-characters", None, None
     if reason == "outside-machine" and claim.line is None and not strict:
         outcome = "unchecked"  # `~/.config/app.toml` in a guide states nothing about the checkout
-    if facts.then is not None and outcome in ACCUSING and not strict:
+    if facts.then is not None and outcome in (*ACCUSING, "abbreviated") and not strict:
         reason = "outdated-record" if facts.is_of_record else "outdated"
         outcome, location, last = "outdated", facts.then.found, None
     if outcome not in ACCUSING:

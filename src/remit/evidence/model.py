@@ -195,6 +195,8 @@ class Then(msgspec.Struct, frozen=True):
     is_file_only: bool = False
     #: The path of the file at the commit, if the claim held there.
     path: str = ""
+    #: The name that the symbol of the claim has today, if it was renamed.
+    name: str = ""
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False):

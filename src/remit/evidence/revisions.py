@@ -16,19 +16,21 @@ from urllib.parse import unquote
 import msgspec
 from msgspec.structs import replace
 
+from remit.evidence.anchors import is_anchor
 from remit.evidence.document import Segment
 from remit.evidence.file_names import path_in_address
 from remit.evidence.find_names import last_part
 from remit.evidence.judge import HOLDING, judge
 from remit.evidence.model import REFERENCES, Claim, Facts, Location, Then
 from remit.evidence.read_commands import stated_commit
+from remit.evidence.renamed_symbols import RenamedSymbol
 from remit.evidence.sources import Sources
 from remit.lazy import lazy_pattern
 from remit.workspace.commit import Commits
 from remit.workspace.definitions import defined_name
 from remit.workspace.files import Absent, SourceFile, Workspace
-from remit.workspace.history import PROBLEMS, Held, History
-from remit.workspace.project_documents import has_document_name
+from remit.workspace.history import PROBLEMS, Held, Removal
+from remit.workspace.project_documents import has_document_name, is_instruction
 
 _LINK = lazy_pattern(
     r"https?://[\w.\-]{1,200}(?::\d{1,5})?((?:/[\w.\-~]{1,100}){1,10}?)(?:/-)?/(?:blob|blame|raw|src/(?:commit|branch))/"
@@ -208,10 +210,11 @@ class ClaimDates:
     """Finds out which accused claims of a document held when they were written."""
 
     def __init__(
-        self, workspace: Workspace, history: History, document: str | None, stated: str | None, look: LookIn
+        self, workspace: Workspace, sources: Sources, document: str | None, stated: str | None, look: LookIn
     ) -> None:
         self._workspace = workspace
-        self._history = history
+        self._history = sources.history
+        self._renames = sources.renames
         #: The path of the document in the checkout; None: it is not in it.
         self._document = document
         #: The commit that the text states as its own.
@@ -226,7 +229,7 @@ class ClaimDates:
     @property
     def is_record(self) -> bool:
         """Whether the history shows that the document is a record: no one edits it after a few days."""
-        if self._document is None or has_document_name(self._document):
+        if self._document is None or has_document_name(self._document) or is_instruction(self._document):
             return False
         return self._history.is_written_once(self._document)
 
@@ -244,6 +247,41 @@ class ClaimDates:
             if accusation.at not in held and accusation.facts.state == "missing" and accusation.claim.path
         ]
         return held | self._removed(gone, dates)
+
+    def moved(self, short: Sequence[Accused]) -> dict[int, Then]:
+        """Return the claims whose short path was a whole one when they were written, of a file that was renamed.
+
+        A document that moved together with the file may still cite it from its own folder, and the name of a file
+        alone still leads to the file if it kept its name.
+        """
+        dates = self._dates(short)
+        dated = {claim.claim.path: dates[claim.at] for claim in short if claim.at in dates}
+        removals = self._history.removed(dated, self._document or "", as_written=True) if dated else {}
+        return {
+            claim.at: self._then_moved(claim, removal, dates[claim.at])
+            for claim in short
+            if claim.at in dates
+            and (removal := removals.get(claim.claim.path)) is not None
+            and removal.renamed_to is not None
+            and not (
+                removal.renamed_to == claim.facts.path and self._still_leads_there(claim.claim.path, claim.facts.path)
+            )
+        }
+
+    def _still_leads_there(self, written: str, path: str) -> bool:
+        """Return whether a written path is only a name, or one from a folder that the document is in."""
+        above = path.removesuffix(written)
+        return "/" not in written or (self._document or "").startswith(above)
+
+    def _then_moved(self, short: Accused, removal: Removal, commit: str) -> Then:
+        """Return when a path was a whole one, and where its file or its line is today."""
+        name, date = self._history.describe(commit)
+        location = Location(removal.renamed_to or "")
+        if short.claim.line is not None:
+            line = self._history.follow(removal.path, short.claim.line, commit)
+            location = Location(line.path, line.line) if line is not None else location
+        subject = self._history.subject(removal.commit)
+        return Then(name, date, removal.commit, location, subject, path=removal.path)
 
     def _dates(self, accused: Sequence[Accused]) -> dict[int, str]:
         """Return the commit of each claim, by its position; a claim that is not committed has none."""
@@ -272,9 +310,10 @@ class ClaimDates:
                 holding = self._holding(open_claims, then)
                 held_claims |= {accusation.at: (accusation, held) for accusation, held in holding}
                 open_claims = [accusation for accusation in open_claims if accusation.at not in held_claims]
-        changed = self._history.changed_in([held for _, held in held_claims.values() if held.path])
+        asked = {at: _question(accusation, held) for at, (accusation, held) in held_claims.items() if held.path}
+        changed = self._history.changed_in(asked.values())
         return {
-            position: self._then(accusation, held, changed.get(held, ""))
+            position: self._then(accusation, held, changed[asked[position]] if position in asked else "")
             for position, (accusation, held) in held_claims.items()
         }
 
@@ -315,8 +354,25 @@ class ClaimDates:
         name = accused.facts.name
         if location is None and name is not None and len(name.definitions) == 1:
             location = Location(accused.facts.path, name.definitions[0])
-        subject = self._history.subject(changed_in) if changed_in else ""
-        return Then(held.commit, date, changed_in=changed_in, subject=subject, found=location, path=held.path)
+        renamed = self._renamed(accused, held)
+        if renamed is not None:
+            changed_in, location = renamed.commit, _place_of_renamed(accused.claim, held, location, renamed)
+        return Then(
+            held.commit,
+            date,
+            changed_in=changed_in,
+            subject=self._history.subject(changed_in) if changed_in else "",
+            found=location,
+            path=held.path,
+            name=renamed.name if renamed is not None else "",
+        )
+
+    def _renamed(self, accused: Accused, held: Held) -> RenamedSymbol | None:
+        """Return what the symbol of a claim is called today, if it was renamed."""
+        claim, facts = accused.claim, accused.facts
+        is_symbol = claim.kind == "name" and not is_anchor(claim) and "|" not in claim.name
+        has_name = facts.name is not None and facts.name.line is not None
+        return self._renames.today(claim.name, held) if is_symbol and not has_name else None
 
     def _removed(self, gone: Sequence[Accused], dates: dict[int, str]) -> dict[int, Then]:
         """Return the claims on paths that the history has, and the checkout does not."""
@@ -345,6 +401,24 @@ class ClaimDates:
 def _is_located(claim: Claim) -> bool:
     """Return whether a claim is about a file."""
     return claim.kind in REFERENCES or claim.kind == "quote"
+
+
+def _question(accused: Accused, held: Held) -> Held:
+    """Return a claim that held as one about its name, if its file does not have the name any more."""
+    claim, name = accused.claim, accused.facts.name
+    is_gone = claim.kind == "name" and name is not None and name.line is None and not is_anchor(claim)
+    return Held(held.commit, held.path, name=last_part(claim.name)) if is_gone else held
+
+
+def _place_of_renamed(claim: Claim, held: Held, followed: Location | None, renamed: RenamedSymbol) -> Location:
+    """Return where a renamed symbol is: the cited line as far as it was followed, else that of the definition.
+
+    Lines of a range are known only if the definition is as long as it was.
+    """
+    if claim.line is not None and claim.end_line is not None and not renamed.keeps_length:
+        return Location(renamed.path)
+    is_followed = followed is not None and followed.path == renamed.path and held.line is not None
+    return followed if is_followed and followed is not None else Location(renamed.path, renamed.line)
 
 
 def _line_of(claim: Claim, facts: Facts, files: Workspace) -> int | None:

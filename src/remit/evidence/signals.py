@@ -17,6 +17,7 @@ from remit.evidence.model import Claim, Facts
 from remit.evidence.quote_text import is_code
 from remit.evidence.read_quotes import is_in_language
 from remit.lazy import lazy_pattern
+from remit.workspace.project_documents import is_instruction
 
 #: The part of a sentence around a claim that is searched for words.
 _CLAUSE = 80
@@ -219,6 +220,8 @@ SIGNALS = (
 
 def is_record(document: str, title: str) -> bool:
     """Return whether a text is a record of a moment, by its path or title: a date, a plan, a report, a review."""
+    if is_instruction(document):
+        return False
     names = (document.replace("_", " "), title)
     return any(_DATED.search(name) or has_words(name, words("plan") + words("record")) for name in names)
 

@@ -15,6 +15,7 @@ from remit.errors import UsageError
 from remit.evidence.find_commands import CommandFinder
 from remit.evidence.find_names import NameFinder
 from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex, Transcript, read_receipts
+from remit.evidence.renamed_symbols import SymbolRenames
 from remit.evidence.token_match import TokenStore
 from remit.workspace.commit import Commit, Commits
 from remit.workspace.definitions import ParsingProcess
@@ -61,6 +62,13 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
         if self.workspace is None:
             raise UsageError("the history needs a checkout")
         return History(self.workspace)
+
+    @cached_property
+    def renames(self) -> SymbolRenames:
+        """What follows renamed symbols through the history; all documents of a run share it."""
+        if self.workspace is None:
+            raise UsageError("the history needs a checkout")
+        return SymbolRenames(self.workspace, self.history, self.name_finder(self.workspace), self.parsing)
 
     @cached_property
     def tokens(self) -> TokenStore:

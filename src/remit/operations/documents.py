@@ -307,8 +307,9 @@ def _proposed(text: NamedText, verdicts: list[Verdict], options: Options, source
     reported = {(claim.at, claim.text) for claim in claims if claim.reliability is not None}
     if text.file is None or not reported:
         return []
-    shapes = Correction(text, fix_source(text.source, text.name, options, sources)).shapes
-    return [shape for shape in shapes if (shape.line, shape.old) in reported]
+    fixed = fix_source(text.source, text.name, options, sources)
+    chosen = [fix for fix in fixed.fixes if any((fix.line, target.text) in reported for target in fix.targets)]
+    return Correction(text, fixed._replace(fixes=chosen)).shapes
 
 
 def write_corrections(verified: Verified) -> Verified:

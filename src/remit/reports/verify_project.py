@@ -45,6 +45,7 @@ def project_lines(
     for document in documents:
         if document.failing:
             yield from _failing(document, columns)
+    yield from _unreadable(verdicts, columns)
     looked = [document for document in documents if document.look]
     if looked:
         yield [Piece(f"worth a look ({sum(len(document.look) for document in looked):,})", "bold")]
@@ -55,6 +56,16 @@ def project_lines(
                 count = format_count(hidden, "more claim" if listed else "claim")
                 yield [Piece(f"{_INDENT}{escape_control(document.path)}: {count}", "dim")]
     yield from _summary(verdicts, documents, columns, root, since)
+
+
+def _unreadable(verdicts: Sequence[Verdict], columns: int | None) -> Iterator[Line]:
+    """Yield the documents that cannot be read, and why."""
+    for verdict in verdicts:
+        for violation in (one for one in verdict.violations if one.rule == "unreadable"):
+            text = f"  {escape_control(violation.message)}"
+            room = columns - display_width(f"{verdict.path}  unreadable") if columns is not None else None
+            shown = shorten_text(text, max(20, room)) if room is not None else text
+            yield [Piece(escape_control(verdict.path), "bold"), Piece("  unreadable", "red"), Piece(shown)]
 
 
 def _document(verdict: Verdict, only: Reliability) -> _Document:

@@ -47,7 +47,9 @@ class Commit(PastFiles):
             if error.problem == "limit":
                 late = f"git cat-file took longer than {SECONDS:g} seconds and was stopped"
                 raise GitLimitReached(f"{late}; check the repository with `git fsck`") from error
-            text = f"git cannot read {what} of {self.id}; run `git fsck` to find the cause"
+            is_partial = run_git(self.folder, "config", "--get-regexp", r"^remote\..*\.promisor$")
+            advice = "the clone is partial; run `git fetch --refetch --no-filter`" if is_partial else ""
+            text = f"git cannot read {what} of {self.id}; {advice or 'run `git fsck` to find the cause'}"
             raise EnvironmentBroken(text) from error
 
     def _load(self, path: str) -> SourceFile | Absent:

@@ -6,6 +6,7 @@ raises: what cannot be known is left out, and `History.problem` states why.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,6 +30,7 @@ from remit.workspace.history_git import (
     read_mainline,
     removed_paths,
     renames,
+    written_files,
 )
 from remit.workspace.past_files import HistoryUnreadable, Objects, PastFiles, Problem, Repository, TimeLimit
 from remit.workspace.paths import normalize_path
@@ -68,12 +70,14 @@ class FileLine(msgspec.Struct, frozen=True):
 
 
 class Held(msgspec.Struct, frozen=True):
-    """A claim that held at a commit. Without a line, the claim is that the path exists."""
+    """A claim that held at a commit: lines of a file, or a name in it. Without both, the path exists."""
 
     commit: str
     path: str
     line: int | None = None
     end_line: int | None = None
+    #: The name that the file contains; then its lines do not count.
+    name: str = ""
 
 
 class Removal(msgspec.Struct, frozen=True):
@@ -228,6 +232,11 @@ class History:
             return {}
         return commits_of(self._repository, self.documents, self._limit)
 
+    @property
+    def newest(self) -> str:
+        """The id of the commit that the history ends with; empty without one."""
+        return self._opened.head if self._opened is not None else ""
+
     def files_at(self, commit: str) -> Workspace | None:
         """Return the files of a commit, given by its id; None if the repository does not have it."""
         with suppress(HistoryUnreadable), self._limit:
@@ -270,31 +279,37 @@ class History:
             return about.subject if about is not None else ""
         return ""
 
-    def removed(self, paths: Mapping[str, str | None], document: str = "") -> dict[str, Removal]:
+    def removed(
+        self, paths: Mapping[str, str | None], document: str = "", *, as_written: bool = False
+    ) -> dict[str, Removal]:
         """Return how paths that are not in the checkout disappeared; a path that the history never had is left out.
 
         Each path has the commit at which a text claims that it exists, if that is known. It may be the end of a path,
-        if only one path of the history ends with it. Paths may be relative to the folder of the document.
+        if only one path of the history ends with it. Paths may be relative to the folder of the document. With
+        `as_written`, only the paths that their commits have are looked for, which is fast.
         """
         folder = document.rpartition("/")[0]
-        wanted = {path: commit for path, commit in paths.items() if not self._is_answered(path, folder)}
+        wanted = {path: commit for path, commit in paths.items() if not self.has_answer(path, document)}
         if wanted:
             with suppress(HistoryUnreadable), self._limit:
-                self._find_removals(wanted, folder)
+                self._find_removals(wanted, folder, as_written=as_written)
         known = ((path, self._removed_files.get(path) or self._removals.get((path, folder))) for path in paths)
         return {path: removal for path, removal in known if removal is not None}
 
-    def _is_answered(self, path: str, folder: str) -> bool:
+    def has_answer(self, path: str, document: str) -> bool:
+        """Return whether it is known how a path disappeared, or whether it did."""
+        folder = document.rpartition("/")[0]
         return path in self._removed_files or (path, folder) in self._removals or self._is_here(path)
 
-    def _find_removals(self, wanted: dict[str, str | None], folder: str) -> None:
+    def _find_removals(self, wanted: dict[str, str | None], folder: str, *, as_written: bool) -> None:
         places = self._dated_places(wanted, folder)
         for path in wanted:
-            if path not in places and (place := self._listed_place(path, folder)) is not None:
+            if not as_written and path not in places and (place := self._listed_place(path, folder)) is not None:
                 places[path] = place
         positions = self._removal_positions(places)
         today = self._new_paths(positions)
-        self._removals |= dict.fromkeys((path, folder) for path in wanted)
+        if not as_written:
+            self._removals |= dict.fromkeys((path, folder) for path in wanted)
         for path, (whole, position) in positions.items():
             removal = self._removal(whole, position, today.get(path))
             self._removals[path, folder] = self._removed_files[whole] = removal
@@ -371,22 +386,20 @@ class History:
             positions = self._removal_positions({key: (path, CommitWindow(0, older)) for key, (path, older) in removed})
         return new_paths
 
-    def changed_in(
-        self, claims: Iterable[Held], holds: Callable[[Held, SourceFile], bool] | None = None
-    ) -> dict[Held, str]:
+    def changed_in(self, claims: Iterable[Held]) -> dict[Held, str]:
         """Return the commit that made each claim false; empty: it is unknown, or the change is not committed.
 
-        `holds` judges a claim by a version of its file; without it, a claim holds while its lines have the same text.
+        A claim holds while its lines have the same text, or its file has the name.
         """
         changed = dict.fromkeys(claims, "")
         if changed:
             with suppress(HistoryUnreadable), self._limit:
-                changed |= self._changes(list(changed), holds)
+                changed |= self._changes(list(changed))
             # `follow` needs the answers for one path after another, and asking for all at once is faster.
             self.removed({claim.path: claim.commit for claim in changed if claim.path})
         return changed
 
-    def _changes(self, claims: list[Held], holds: Callable[[Held, SourceFile], bool] | None) -> dict[Held, str]:
+    def _changes(self, claims: list[Held]) -> dict[Held, str]:
         commits = self._mainline.commits
         names = self._objects.ids([(claim.commit, self._from_top(claim.path)) for claim in claims])
         searches: dict[Held, _Search] = {}
@@ -396,7 +409,7 @@ class History:
                 # The commit at the older end is not looked at again, unless it is the merge of the claim's commit.
                 # The newest commit is: if the claim holds there, the change is not committed.
                 window = CommitWindow(-1, position + (commits[position] != claim.commit))
-                searches[claim] = _Search(self._from_top(claim.path), window, _Check(claim, name, self._objects, holds))
+                searches[claim] = _Search(self._from_top(claim.path), window, _Check(claim, name, self._objects))
         self._narrow(list(searches.values()))
         return {claim: commits[search.newer] for claim, search in searches.items() if search.newer >= 0}
 
@@ -414,17 +427,29 @@ class History:
     def follow(self, path: str, line: int, commit: str) -> FileLine | None:
         """Return where a line of a file at a commit is today; None if the line was changed or removed."""
         with suppress(HistoryUnreadable), self._limit:
-            new_path = self._path_today(path, commit)
+            new_path = self.path_today(path, commit)
             numbers = self._alignment(path, commit, new_path) if new_path is not None else {}
             if new_path is not None and line - 1 in numbers:
                 return FileLine(new_path, numbers[line - 1] + 1)
         return None
 
-    def _path_today(self, path: str, commit: str) -> str | None:
+    def path_today(self, path: str, commit: str) -> str | None:
+        """Return the path that a file of a commit has today; None if it was removed."""
         if self._is_here(path):
             return path
         removal = self.removed({path: commit}).get(path)
         return removal.renamed_to if removal is not None else None
+
+    def written_files(self, commit: str) -> dict[str, str]:
+        """Return the files that a commit wrote, compared with its first parent: the path before it by the new path.
+
+        A new file has an empty path before.
+        """
+        with suppress(HistoryUnreadable), self._limit:
+            about = self._objects.commit(commit)
+            if about is not None and about.parents:
+                return written_files(self._repository, about.id, about.parents[0], self._limit)
+        return {}
 
     def _alignment(self, path: str, commit: str, new_path: str) -> dict[int, int]:
         key = (path, commit, new_path)
@@ -444,9 +469,9 @@ class History:
     def _from_top(self, path: str) -> str:
         return f"{self._repository.prefix}{path}"
 
-    def restart(self) -> None:
-        """Allow the whole time limit again."""
-        self._limit.restart()
+    def restart(self, seconds: float | None = None) -> None:
+        """Allow the whole time limit again, or some seconds."""
+        self._limit.restart(seconds)
 
     def close(self) -> None:
         """End the git processes."""
@@ -486,12 +511,9 @@ class _Job(Generic[T]):
 class _Check:
     """Compares versions of a file with the one in which a claim held. Each version is compared once."""
 
-    def __init__(
-        self, claim: Held, name: str, objects: Objects, holds: Callable[[Held, SourceFile], bool] | None
-    ) -> None:
+    def __init__(self, claim: Held, name: str, objects: Objects) -> None:
         self._claim = claim
         self._objects = objects
-        self._holds = holds
         #: Whether the claim holds, by the id of a version.
         self.known = {name: True}
         self._name = name
@@ -499,7 +521,7 @@ class _Check:
     @property
     def is_about_content(self) -> bool:
         """Whether the content counts, and not only that the file exists."""
-        return self._claim.line is not None or self._holds is not None
+        return self._claim.line is not None or bool(self._claim.name)
 
     def __call__(self, name: str, path: str) -> bool:
         """Return whether the claim holds in a version of the file."""
@@ -513,8 +535,8 @@ class _Check:
         new = self._objects.file(name, path)
         if not isinstance(new, SourceFile):
             return False
-        if self._holds is not None:
-            return self._holds(self._claim, new)
+        if self._claim.name:
+            return has_word(new.text, self._claim.name)
         old = self._objects.file(self._name, path)
         first = self._claim.line or 1
         cited = slice(first - 1, self._claim.end_line or first)
@@ -547,6 +569,11 @@ class _Search:
             self.older = self.middle
         else:
             self.newer = self.middle
+
+
+def has_word(text: str, name: str) -> bool:
+    """Return whether a text has a name as a whole word."""
+    return name in text and re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", text) is not None
 
 
 def _readings(written: str, folder: str) -> list[str]:

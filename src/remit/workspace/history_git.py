@@ -274,10 +274,8 @@ def renames(
     """Return which files the commits at positions of the mainline renamed: the new path by the old one."""
     newer = {mainline.commits[position]: position for position in positions if position + 1 < len(mainline.commits)}
     lines = [f"{commit} {mainline.commits[position + 1]}" for commit, position in newer.items()]
-    # A partial clone may lack the files: only those with the same content are compared.
-    detection = ("-M100%",) if repository.is_partial else ("-M", _RENAME_LIMIT)
     renamed: dict[int, dict[str, str]] = {position: {} for position in newer.values()}
-    words = iter(_diff_trees(repository, limit, lines, *detection, "--diff-filter=R") if lines else ())
+    words = iter(_diff_trees(repository, limit, lines, *_detection(repository), "--diff-filter=R") if lines else ())
     position = -1
     for word in words:
         if word in newer:
@@ -285,6 +283,23 @@ def renames(
         elif word.startswith("R") and (old := next(words, "")) and (new := next(words, "")):
             renamed[position][old.removeprefix(repository.prefix)] = new.removeprefix(repository.prefix)
     return renamed
+
+
+def written_files(repository: Repository, commit: str, parent: str, limit: TimeLimit) -> dict[str, str]:
+    """Return the files that a commit added, changed or renamed: the path before it by the new path, empty if none."""
+    written: dict[str, str] = {}
+    words = iter(_diff_trees(repository, limit, [f"{commit} {parent}"], *_detection(repository), "--diff-filter=AMR"))
+    for word in words:
+        if word != commit:
+            path = next(words, "").removeprefix(repository.prefix)
+            new = next(words, "").removeprefix(repository.prefix) if word.startswith("R") else path
+            written[new] = "" if word == "A" else path
+    return written
+
+
+def _detection(repository: Repository) -> tuple[str, ...]:
+    """Return how renames are found. A partial clone may lack the files: only those with the same content are."""
+    return ("-M100%",) if repository.is_partial else ("-M", _RENAME_LIMIT)
 
 
 def _diff_trees(repository: Repository, limit: TimeLimit, lines: list[str], *options: str) -> list[str]:

@@ -80,9 +80,9 @@ class TimeLimit:
         """The seconds that are left; 0 if none are."""
         return max(0.0, self._left - (time.monotonic() - self._entered if self._depth else 0.0))
 
-    def restart(self) -> None:
-        """Allow the whole time again."""
-        self._left = self.seconds
+    def restart(self, seconds: float | None = None) -> None:
+        """Allow the whole time again, or some seconds."""
+        self._left = self.seconds if seconds is None else seconds
         self._is_stopped = False
 
     def stop(self) -> None:

@@ -10,15 +10,18 @@ from remit.workspace.file_index import DEPENDENCIES
 from remit.workspace.safe_git import decode_output, run_git
 
 _ENDINGS = (".md", ".markdown", ".mdx", ".mdc")
-#: Names of documents in any folder, without their ending.
-_NAMES = frozenset(
+#: Names of instructions for assistants and of other documents in any folder, without their ending.
+_ASSISTANTS = frozenset({"agents", "claude", "gemini", "copilot-instructions", "skill"})
+_NAMES = _ASSISTANTS | frozenset(
     {
-        *("readme", "agents", "claude", "gemini", "copilot-instructions", "skill", "contributing"),
+        *("readme", "contributing"),
         *("architecture", "development", "developing", "hacking", "security", "testing", "design"),
     }
 )
-#: Folders whose Markdown files are documents, or instructions for assistants.
-_FOLDERS = frozenset({"docs", "doc", "documentation", ".github", "agents", "commands", "skills", "prompts", "rules"})
+#: Folders whose Markdown files are instructions for assistants, or documents.
+_INSTRUCTIONS = frozenset({".github", "agents", "commands", "skills", "prompts", "rules"})
+_DOCS = frozenset({"docs", "doc", "documentation"})
+_FOLDERS = _DOCS | _INSTRUCTIONS
 #: Records of the past, which no one keeps up to date; the names have these starts.
 _RECORDS = ("changelog", "changes", "history", "news", "releases", "release-notes", "release_notes", "upgrading")
 #: Legal texts and templates.
@@ -65,3 +68,10 @@ def is_document(path: str) -> bool:
 def has_document_name(path: str) -> bool:
     """Return whether a file is named like a document that should stay true in any folder: `README.md`, `AGENTS.md`."""
     return os.path.splitext(os.path.basename(path.lower()))[0] in _NAMES
+
+
+def is_instruction(path: str) -> bool:
+    """Return whether a document is for assistants to follow: `AGENTS.md`, `.claude/commands/plan.md`."""
+    *folders, name = path.lower().split("/")
+    is_in_folder = not _INSTRUCTIONS.isdisjoint(folders) and _DOCS.isdisjoint(folders)
+    return is_in_folder or os.path.splitext(name)[0] in _ASSISTANTS

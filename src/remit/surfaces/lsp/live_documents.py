@@ -19,7 +19,7 @@ from remit.checking import Options, Verdict, check_text
 from remit.configuration import load
 from remit.contract.parse import MAX_BYTES
 from remit.errors import RemitError
-from remit.evidence.model import Checked
+from remit.evidence.model import Checked, format_location
 from remit.evidence.sources import Sources
 from remit.globs import Pattern
 from remit.lazy import lazy_pattern
@@ -33,6 +33,8 @@ UNDATED: Options = replace(OPTIONS, with_history=False)
 _MARGIN = 40
 #: A longer part is not faster than the whole document.
 _MAX_PART = 500
+#: Seconds that the history has for a quick fix; without its answer, short paths are not completed.
+_HISTORY_SECONDS = 1.0
 _FENCE = lazy_pattern(r"[ \t>]*(`{3,}(?=[^`]*$)|~{3,})(.*)")
 _HEADING = lazy_pattern(r"#{1,6}[ \t]")
 #: Lines that claims elsewhere depend on: headings, targets of links, anchors.
@@ -133,13 +135,12 @@ class Checkout:
         text = _part_of(lines, part)
         verdict = self._verdict(snapshot, text, UNDATED)
         dated = replace(verdict, evidence=replace(verdict.evidence, checked=dates.applied(verdict.evidence.checked)))
-        fixed = fix_checked(text, snapshot.path, [dated], UNDATED, self._sources)
+        fixed = fix_checked(text, snapshot.path, [dated], UNDATED, self._sources, seconds=_HISTORY_SECONDS)
         self._sources.end_processes()  # the server runs on
         corrected = fixed.text.split("\n")
         targets: dict[int, list[str]] = {}
         for fix in fixed.fixes:
-            line = f":{fix.target.line}" if fix.target.line is not None else ""
-            targets.setdefault(fix.line, []).append(f"{fix.target.path}{line}")
+            targets.setdefault(fix.line, []).extend(format_location(target.place) for target in fix.targets)
         return [
             LineCorrection(number, lines[number - 1], corrected[number - 1], tuple(dict.fromkeys(names)))
             for number, names in sorted(targets.items())
@@ -197,7 +198,8 @@ class Dates:
         return [self._dated(one) for one in checked]
 
     def _dated(self, checked: Checked) -> Checked:
-        dated = self._outdated.get(_key(checked)) if checked.reliability is not None else None
+        is_open = checked.reliability is not None or checked.outcome == "abbreviated"
+        dated = self._outdated.get(_key(checked)) if is_open else None
         if dated is None:
             return checked
         return replace(checked, facts=dated.facts, judgement=dated.judgement)
