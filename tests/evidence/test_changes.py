@@ -264,7 +264,11 @@ def unseen(sources: Sources, kind: str = "implementation") -> list[tuple[str, in
     """Return the violations about changes and runs."""
     verdict = verdict_of(sources, kind)
     rules = ("test-run-unseen", "change-unseen")
-    return [(found.rule, found.line, found.message) for found in verdict.violations if found.rule in rules]
+    return [
+        (violation.rule, violation.line, violation.message)
+        for violation in verdict.violations
+        if violation.rule in rules
+    ]
 
 
 def verdict_of(sources: Sources, kind: str = "implementation") -> Verdict:
@@ -286,8 +290,8 @@ _CLAIM = "Sessions can now be closed, and the login has tests. All tests pass."
 
 
 def test_an_invented_run_is_reported_with_its_line(tree: Path) -> None:
-    (found,) = unseen(open_sources(tree, records=HONEST))
-    assert found == (
+    (violation,) = unseen(open_sources(tree, records=HONEST))
+    assert violation == (
         "test-run-unseen",
         1 + sample_text("implementation").split("\n").index(_CLAIM),
         '"All tests pass.": no tests ran in this session',
@@ -295,8 +299,8 @@ def test_an_invented_run_is_reported_with_its_line(tree: Path) -> None:
 
 
 def test_a_failed_run_is_reported_with_its_status(tree: Path) -> None:
-    (found,) = unseen(open_sources(tree, records=[*HONEST, bash("python -m pytest tests", 1)]))
-    assert found[2] == '"All tests pass.": `python -m pytest tests` ended with exit status 1'
+    (violation,) = unseen(open_sources(tree, records=[*HONEST, bash("python -m pytest tests", 1)]))
+    assert violation[2] == '"All tests pass.": `python -m pytest tests` ended with exit status 1'
 
 
 def test_invented_changes_are_reported_with_their_rows(tree: Path) -> None:
@@ -304,7 +308,8 @@ def test_invented_changes_are_reported_with_their_rows(tree: Path) -> None:
     records = [*HONEST[:3], bash("python -m pytest tests", 0)]
     lines = sample_text("implementation").split("\n")
     rows = [
-        1 + next(at for at, line in enumerate(lines) if name in line) for name in ("test_login.py", "session.py:15")
+        1 + next(index for index, line in enumerate(lines) if name in line)
+        for name in ("test_login.py", "session.py:15")
     ]
     assert unseen(open_sources(tree, records=records)) == [
         (
@@ -323,13 +328,13 @@ def test_invented_changes_are_reported_with_their_rows(tree: Path) -> None:
 def test_a_snapshot_is_enough_to_contradict_a_change(tree: Path, tmp_path: Path) -> None:
     before = take_snapshot(tree)
     sources = Sources(workspace=WorkTree(tree), snapshot=before)
-    assert [found[0] for found in unseen(sources)] == ["change-unseen", "change-unseen"]
+    assert [violation[0] for violation in unseen(sources)] == ["change-unseen", "change-unseen"]
     not_run = {entry.rule for entry in verdict_of(sources).not_run}
     assert "change-unseen" not in not_run
     assert {"test-run-unseen", "reference-unseen"} <= not_run
     with (tree / "app" / "session.py").open("a") as file:
         file.write("# closed\n")
-    assert [found[2] for found in unseen(Sources(workspace=WorkTree(tree), snapshot=before))] == [
+    assert [violation[2] for violation in unseen(Sources(workspace=WorkTree(tree), snapshot=before))] == [
         "tests/test_login.py is reported as created, 12, but it has not changed since before the run"
     ]
 
@@ -350,10 +355,12 @@ def test_git_and_receipts_together_attribute_a_change(tree: Path) -> None:
     assert unseen(open_sources(tree, records=records)) == []
     git(tree, "add", ".")
     git(tree, "commit", "--quiet", "--message", "everything")
-    assert [found[0] for found in unseen(open_sources(tree, records=records))] == ["change-unseen"] * 2
+    assert [violation[0] for violation in unseen(open_sources(tree, records=records))] == ["change-unseen"] * 2
 
 
 def test_a_document_result_claims_changes(tree: Path) -> None:
-    assert [found[0] for found in unseen(open_sources(tree, records=HONEST[:1]), "document")] == ["change-unseen"]
+    assert [violation[0] for violation in unseen(open_sources(tree, records=HONEST[:1]), "document")] == [
+        "change-unseen"
+    ]
     edit = Receipt(tool="Write", path="docs/login.md")
     assert unseen(open_sources(tree, records=[*HONEST[:1], edit]), "document") == []

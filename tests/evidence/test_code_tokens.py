@@ -213,13 +213,13 @@ def test_a_single_changed_token_is_always_found(lines: list[str], data: st.DataO
     first = data.draw(st.integers(1, len(lines)))
     last = data.draw(st.integers(first, len(lines)))
     quoted = lines[first - 1 : last]
-    at = data.draw(st.integers(0, len(quoted) - 1))
-    parts = quoted[at].split(" ")
+    index = data.draw(st.integers(0, len(quoted) - 1))
+    parts = quoted[index].split(" ")
     place = data.draw(st.integers(0, len(parts) - 1))
     other = data.draw(st.sampled_from([*NAMES, *MARKS, "10", "1000", "name99"]))
     assume(other != parts[place])
     parts[place] = other
-    quoted = [*quoted[:at], " ".join(parts), *quoted[at + 1 :]]
+    quoted = [*quoted[:index], " ".join(parts), *quoted[index + 1 :]]
     assume(" ".join(parts) not in lines)
     for line, end in ((first, last), (first, None), (None, None)):
         assert look("\n".join(quoted), lines, line, end).place == "nowhere", quoted
@@ -234,10 +234,10 @@ def test_a_quote_may_break_a_line_of_the_file_before_an_altered_one() -> None:
 
 @given(st.text("abc(){},.; \n", max_size=60), st.text("abc(){},.; \n", max_size=300))
 def test_any_text_can_be_compared_with_any_other(quoted: str, text: str) -> None:
-    found = look(quoted, text.split("\n"), 1, path="a.ts")
-    if found.place in ("cited", "file"):
+    code = look(quoted, text.split("\n"), 1, path="a.ts")
+    if code.place in ("cited", "file"):
         rest = iter(words(text, "a.ts"))
-        assert all(word in rest for word in words(quoted, "a.ts") if word not in ("…", "...", ";", ",")), found
+        assert all(word in rest for word in words(quoted, "a.ts") if word not in ("…", "...", ";", ",")), code
 
 
 # --- Limits
@@ -270,9 +270,9 @@ def test_the_lines_around_a_place_are_compared_before_the_file(start: str, monke
 
     monkeypatch.setattr(token_match.FileTokens, "__init__", counted)
     lines = [*start.splitlines(), *(f"name{number} = {number}" for number in range(1_000))]
-    found = look("name500 = 500  // the first\nname501 = 501", lines, 501 + start.count("\n"), path="a.ts")
+    code = look("name500 = 500  // the first\nname501 = 501", lines, 501 + start.count("\n"), path="a.ts")
     is_comment = start == "/*\n"
-    assert (found.place, found.match) == (("nowhere", None) if is_comment else ("cited", "annotated"))
+    assert (code.place, code.match) == (("nowhere", None) if is_comment else ("cited", "annotated"))
     assert (max(split) == len(lines)) is is_comment
 
 
@@ -325,8 +325,8 @@ DOCUMENTED = [
 
 def test_a_docstring_may_be_shortened_to_its_first_line() -> None:
     short = [DOCUMENTED[0], '    """Split files into code and text."""', DOCUMENTED[-1]]
-    found = look("\n".join(short), DOCUMENTED, 1, 6)
-    assert (found.place, found.match) == ("cited", "annotated")
+    code = look("\n".join(short), DOCUMENTED, 1, 6)
+    assert (code.place, code.match) == ("cited", "annotated")
     below = ["class A:", '    """', "    One.", '    """', "    x = 1"]
     assert look('class A:\n    """One."""\n    x = 1', below, 1).place == "cited"
 
@@ -355,6 +355,6 @@ def test_a_long_string_is_not_a_docstring_in_another_language() -> None:
 @pytest.mark.parametrize("path", ["a.sh", "a.yaml", "a.toml", "Makefile", "Dockerfile", "a.py", "a.rb"])
 def test_a_pattern_of_file_names_does_not_start_a_comment(path: str) -> None:
     lines = ["set -e", "git add release/*.csv", "# keep the notes", "cp /* notes/", "rm -r out/*"]
-    found = look("\n".join([*lines[:2], *lines[3:]]), lines, 1, 5, path)
-    assert (found.place, found.match) == ("cited", "annotated")
+    code = look("\n".join([*lines[:2], *lines[3:]]), lines, 1, 5, path)
+    assert (code.place, code.match) == ("cited", "annotated")
     assert look("\n".join([*lines[:4], "rm -r src/*"]), lines, 1, 5, path).place == "nowhere"

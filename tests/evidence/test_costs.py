@@ -50,16 +50,16 @@ def root(tmp_path: Path) -> Path:
 def test_each_cited_file_is_read_once_however_often_it_is_cited(files: int, count: int, root: Path) -> None:
     tree = Counting(root)
     text = "\n".join(f"- `d{n % files % 10}/f{n % files}.py:{1 + n % 50}`" for n in range(count))
-    found = evidence_in(text, tree).references
-    assert ({one.outcome for one in found}, len(found)) == ({"exists"}, count)
+    references = evidence_in(text, tree).references
+    assert ({claim.outcome for claim in references}, len(references)) == ({"exists"}, count)
     assert (len(tree.code), len(set(tree.code)), tree.listed) == (files, files, 0)
 
 
 def test_missing_files_list_the_tree_once(root: Path) -> None:
     tree = Counting(root)
     rows = [f"d{n % 10}/f{n % 200}.py:{1 + n % 50}" if n % 4 else f"gone/f{n % 200}.py:1" for n in range(2_000)]
-    found = Counter(one.outcome for one in evidence_of("\n\n".join(rows), tree).references)
-    assert found == {"exists": 1_500, "missing-file": 500}
+    outcomes = Counter(claim.outcome for claim in evidence_of("\n\n".join(rows), tree).references)
+    assert outcomes == {"exists": 1_500, "missing-file": 500}
     assert tree.listed == 1
     assert max(Counter(tree.loaded).values()) == 1
 
@@ -73,8 +73,8 @@ def test_correct_references_do_not_list_the_tree(tmp_path: Path) -> None:
 @pytest.mark.parametrize("end", [" ", "\n", ""])
 def test_the_same_windows_path_many_times_is_looked_up_a_few_times(end: str, tmp_path: Path) -> None:
     few, many = Counting(tmp_path), Counting(tmp_path)
-    found = [len(evidence_of(f"C:\\x:1{end}" * count, tree).references) for count, tree in ((50, few), (1_000, many))]
-    assert found == ([50, 1_000] if end else found)
+    counts = [len(evidence_of(f"C:\\x:1{end}" * count, tree).references) for count, tree in ((50, few), (1_000, many))]
+    assert counts == ([50, 1_000] if end else counts)
     assert (many.loaded, many.listed) == (few.loaded, few.listed)
     assert many.asked <= few.asked + (4 * 950 if end == "\n" else 0)
 
@@ -85,10 +85,10 @@ def test_names_and_lines_of_one_long_file_read_it_once(tmp_path: Path) -> None:
     tree = Counting(write(tmp_path, {"long.py": numbered(count)}))
     cited = range(2, count, count // 500)
     text = "\n".join(f"- long.py:{n} (`value_{n}`)\n- long.py:{n} (`value_{count - n}`)" for n in cited)
-    found = evidence_of(text, tree).references
+    references = evidence_of(text, tree).references
     assert (tree.code, tree.listed) == (["long.py"], 0)
-    assert {one.outcome for one in found[::2]} == {"verified"}
-    moved = [one.found.line if one.found else None for one in found[1::2]]
+    assert {claim.outcome for claim in references[::2]} == {"verified"}
+    moved = [claim.found.line if claim.found else None for claim in references[1::2]]
     assert moved == [None if abs(count - 2 * n) <= 5 else count - n for n in cited]
 
 
@@ -99,8 +99,8 @@ def test_up_to_ten_thousand_references_in_one_document(lines: int, tmp_path: Pat
     tree = Counting(write(tmp_path, {"a.py": "x\n"}))
     body = ("a.py:1 " * 499 + "b.py:1\n") * lines
     assert len(HEAD + body) < MAX_BYTES
-    found = Counter(one.outcome for one in evidence_of(body, tree).references)
-    assert found == {"exists": 499 * lines, "missing-file": lines}
+    outcomes = Counter(claim.outcome for claim in evidence_of(body, tree).references)
+    assert outcomes == {"exists": 499 * lines, "missing-file": lines}
     assert (tree.code, tree.listed) == (["a.py", "b.py"], 1)
 
 

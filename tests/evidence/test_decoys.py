@@ -325,14 +325,14 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def lines_in(text: str, tree: Path) -> list[str]:
     """Return the references with a line, and the quotes."""
     evidence = evidence_in(text, tree)
-    found = [one.text for one in evidence.references if one.line is not None]
-    return [*found, *(one.path for one in evidence.quotes)]
+    references = [claim.text for claim in evidence.references if claim.line is not None]
+    return [*references, *(claim.path for claim in evidence.quotes)]
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_text_that_is_not_a_reference_is_not_taken_for_one(place: str, tree: Path) -> None:
     decoys = [line for line in DECOYS.strip().split("\n") if "|" not in place or "|" not in line]
-    assert {decoy: found for decoy in decoys if (found := lines_in(place.format(decoy), tree))} == {}
+    assert {decoy: cited for decoy in decoys if (cited := lines_in(place.format(decoy), tree))} == {}
 
 
 @pytest.mark.parametrize(

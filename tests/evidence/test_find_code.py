@@ -94,8 +94,8 @@ def test_a_faithful_quote_is_verified(code: str, tree: Path) -> None:
     ],
 )
 def test_a_wrong_quote_is_a_mismatch_of_the_quote_and_of_its_location(code: str, tree: Path) -> None:
-    found = evidence_of(at("src/app.py:14", code), tree)
-    assert [(one.kind, one.outcome) for one in found.checked] == [("place", "mismatch"), ("quote", "mismatch")]
+    evidence = evidence_of(at("src/app.py:14", code), tree)
+    assert [(claim.kind, claim.outcome) for claim in evidence.checked] == [("place", "mismatch"), ("quote", "mismatch")]
 
 
 def test_a_quote_up_to_five_lines_off_is_verified_with_its_line(tree: Path) -> None:
@@ -132,13 +132,13 @@ def test_a_location_without_a_line_is_the_whole_file(tree: Path) -> None:
 
 def test_a_quote_with_one_letter_changed_is_a_mismatch_that_shows_both_lines(tree: Path) -> None:
     altered = "if user is None or not check_pasword(user, password):"
-    (found,) = evidence_of(at("src/app.py:15", altered), tree).quotes
+    (quote,) = evidence_of(at("src/app.py:15", altered), tree).quotes
     actual = altered.replace("pasword", "password")
-    assert (found.outcome, found.match, found.reason) == ("mismatch", "altered", "quote-altered")
-    assert found.similarity is not None
-    assert 0.9 <= found.similarity < 1
-    assert found.difference == Difference(altered, actual, 15)
-    assert explain(found).endswith(f"the quote has `{altered}`, but line 15 is `{actual}`")
+    assert (quote.outcome, quote.match, quote.reason) == ("mismatch", "altered", "quote-altered")
+    assert quote.similarity is not None
+    assert 0.9 <= quote.similarity < 1
+    assert quote.difference == Difference(altered, actual, 15)
+    assert explain(quote).endswith(f"the quote has `{altered}`, but line 15 is `{actual}`")
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,8 @@ def test_similar_lines_are_shown_within_fifty_lines(tmp_path: Path) -> None:
     lines[99] = "value = compute(first, second)"
     write(tmp_path, {"a.py": "\n".join(lines)})
     wrong = "value = computing(first, other)"
-    for cited, found in ((50, " > a.py:100"), (150, " > a.py:100"), (49, "")):
-        assert quotes(at(f"a.py:{cited}", wrong), tmp_path) == [f"a.py:{cited} mismatch{found}"]
+    for cited, target in ((50, " > a.py:100"), (150, " > a.py:100"), (49, "")):
+        assert quotes(at(f"a.py:{cited}", wrong), tmp_path) == [f"a.py:{cited} mismatch{target}"]
     assert quotes(at("a.py:100", "zzzzzzzzzzzz"), tmp_path) == ["a.py:100 mismatch"]
     (quote,) = evidence_of(at("a.py:90", wrong), tmp_path).quotes
     assert "line 100 is the most similar" in explain(quote)
@@ -197,14 +197,14 @@ def test_a_moved_quote_is_relocated_to_the_nearest_match_in_the_file(tmp_path: P
     for number in (10, 50, 90):
         lines[number - 1] = "the_same_line_again(1, 2)"
     write(tmp_path, {"a.py": "\n".join(lines)})
-    for cited, found in ((30, 10), (31, 50), (99, 90)):
-        expected = f"a.py:{cited} relocated > a.py:{found}"
+    for cited, line in ((30, 10), (31, 50), (99, 90)):
+        expected = f"a.py:{cited} relocated > a.py:{line}"
         assert quotes(at(f"a.py:{cited}", "the_same_line_again(1, 2)"), tmp_path) == [expected]
 
 
 def test_a_quote_from_exactly_one_other_file_is_relocated_there(tree: Path, tmp_path: Path) -> None:
-    found = evidence_of(at("src/app.py:14", "return USERS.get(name)"), tree)
-    assert [shown(one) for one in found.checked] == ["src/app.py:14 relocated > src/store.py:15"] * 2
+    evidence = evidence_of(at("src/app.py:14", "return USERS.get(name)"), tree)
+    assert [shown(claim) for claim in evidence.checked] == ["src/app.py:14 relocated > src/store.py:15"] * 2
     same = "the_same_line_again(1, 2)\n"
     write(tmp_path, {"a.py": "pass\n", "b.py": same, "c.py": same, "notes.md": same})
     assert quotes(at("a.py:1", same.strip()), tmp_path) == ["a.py:1 mismatch"]
@@ -223,23 +223,23 @@ def test_a_quote_of_fewer_than_ten_characters_is_not_searched_for_elsewhere(tmp_
 @pytest.mark.parametrize("cited", ["src/app.py:0", "src/app.py:41", "src/app.py:99", "src/app.py:17-12"])
 def test_a_quote_makes_a_line_that_is_out_of_range_relocated(cited: str, tree: Path) -> None:
     for code, line in (("SESSIONS = {}", 40), ('"""The way in."""', 1)):
-        found = evidence_of(at(cited, code), tree)
-        assert [shown(one) for one in found.checked] == [f"{cited} relocated > src/app.py:{line}"] * 2
+        evidence = evidence_of(at(cited, code), tree)
+        assert [shown(claim) for claim in evidence.checked] == [f"{cited} relocated > src/app.py:{line}"] * 2
 
 
 def test_a_range_past_the_end_stays_out_of_range_with_a_correct_quote(tree: Path) -> None:
-    found = evidence_of(at("src/app.py:38-50", "SESSIONS = {}"), tree)
-    assert [one.outcome for one in found.checked] == ["out-of-range", "verified"]
+    evidence = evidence_of(at("src/app.py:38-50", "SESSIONS = {}"), tree)
+    assert [claim.outcome for claim in evidence.checked] == ["out-of-range", "verified"]
 
 
 def test_a_wrong_quote_leaves_a_line_out_of_range(tree: Path) -> None:
-    found = evidence_of(at("src/app.py:99", "launch(the_missiles, now=True)"), tree)
-    assert [one.outcome for one in found.checked] == ["out-of-range", "out-of-range"]
+    evidence = evidence_of(at("src/app.py:99", "launch(the_missiles, now=True)"), tree)
+    assert [claim.outcome for claim in evidence.checked] == ["out-of-range", "out-of-range"]
 
 
 def test_a_missing_file_stays_missing_with_the_location_of_its_quote(tree: Path) -> None:
-    found = evidence_of(at("src/ghost.py:3", "return USERS.get(name)"), tree)
-    assert [shown(one) for one in found.checked] == ["src/ghost.py:3 missing-file > src/store.py:15"] * 2
+    evidence = evidence_of(at("src/ghost.py:3", "return USERS.get(name)"), tree)
+    assert [shown(claim) for claim in evidence.checked] == ["src/ghost.py:3 missing-file > src/store.py:15"] * 2
     assert quotes(at("../secret.py:3", "return USERS.get(name)"), tree) == ["../secret.py:3 outside"]
 
 
@@ -254,13 +254,13 @@ def test_an_invented_quote_from_a_file_that_cannot_be_read_is_unchecked_and_supp
         file.write_bytes(b"\0\1\2" if kind == "binary" else b"x = 1\n" * (MAX_FILE // 6 + 1))
     sources = open_sources(tmp_path, records=[Receipt(tool="Read", path="a.py")])
     (verdict,) = check_text(at("a.py:3", "launch(the_missiles, now=True)"), sources=sources)
-    assert [one.outcome for one in verdict.evidence.checked] == ["unchecked", "unchecked"]
+    assert [claim.outcome for claim in verdict.evidence.checked] == ["unchecked", "unchecked"]
     assert verdict.evidence.supported == 0
 
 
 def test_code_of_comments_only_is_unchecked_and_its_location_is_not_called_verified(tree: Path) -> None:
-    found = evidence_of(at("src/app.py:14", "# looks the user up\n# and nothing else"), tree).checked
-    assert [(one.outcome, one.reason) for one in found] == [
+    claims = evidence_of(at("src/app.py:14", "# looks the user up\n# and nothing else"), tree).checked
+    assert [(claim.outcome, claim.reason) for claim in claims] == [
         ("exists", "code-not-compared"),
         ("unchecked", "comments-only"),
     ]
@@ -449,8 +449,8 @@ def test_a_quote_far_from_the_cited_line_is_relocated_even_if_one_of_its_lines_i
     lines = [*around[: first - 1], *quoted, *around[first - 1 :]]
     last = first + len(quoted) - 1
     line = data.draw(st.integers(1, len(lines)).filter(lambda line: line < first - 5 or line > last + 5))
-    found = look("\n".join(quoted), lines, line)
-    assert (found.place, found.found) == ("file", Location("a.py", first))
+    code = look("\n".join(quoted), lines, line)
+    assert (code.place, code.found) == ("file", Location("a.py", first))
 
 
 @given(file_and_run(), st.text(st.sampled_from("äöüßÄÖÜéèà"), min_size=10, max_size=60))
@@ -468,20 +468,23 @@ def test_text_that_is_not_in_the_file_is_never_verified(case: tuple[list[str], i
 def test_the_cost_of_all_quotes_of_a_result_is_limited(limit: str, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(find_code, limit, 0)
     body = at("src/app.py:14", CODE) + "\n\n" + at("src/app.py:15", "launch(the_missiles, now=True)")
-    found = evidence_of(body, tree)
-    assert [(one.outcome, one.reason) for one in found.quotes] == [
+    evidence = evidence_of(body, tree)
+    assert [(claim.outcome, claim.reason) for claim in evidence.quotes] == [
         ("verified", "quote-is-there"),
         ("unchecked", "too-large-to-compare"),
     ]
-    assert [one.outcome for one in found.references] == ["verified", "exists"]
+    assert [claim.outcome for claim in evidence.references] == ["verified", "exists"]
 
 
 def test_the_search_for_similar_lines_is_limited(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     body = "\n\n".join(at("src/app.py:14", f"user = store.find_{name}(name)") for name in ("users", "u"))
     assert all(quote.found is not None for quote in evidence_of(body, tree).quotes)
     monkeypatch.setattr(find_code, "MAX_GUESSED", 1)
-    found = evidence_of(body, tree).quotes
-    assert [(quote.outcome, quote.found is not None) for quote in found] == [("mismatch", True), ("mismatch", False)]
+    quotes_found = evidence_of(body, tree).quotes
+    assert [(quote.outcome, quote.found is not None) for quote in quotes_found] == [
+        ("mismatch", True),
+        ("mismatch", False),
+    ]
 
 
 @pytest.mark.parametrize("limit", ["MAX_SEARCHED", "MAX_SEARCHED_FILE", "MAX_SEARCHED_FILES", "MAX_LOST"])

@@ -48,7 +48,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def outcomes(text: str, tree: Path, document: str = "") -> list[str]:
     """Return the outcomes of the references of a text, without what was found."""
-    return [one.outcome for one in evidence_in(text, tree, document and str(tree / document)).references]
+    return [claim.outcome for claim in evidence_in(text, tree, document and str(tree / document)).references]
 
 
 # --- 1. As written, and the lines of the file
@@ -105,8 +105,8 @@ def test_a_reference_has_this_outcome(written: str, expected: str, small: Path) 
     ],
 )
 def test_an_outcome_has_a_sentence(written: str, why: str, small: Path) -> None:
-    (found,) = evidence_of(written, small).references
-    assert explain(found) == why
+    (claim,) = evidence_of(written, small).references
+    assert explain(claim) == why
 
 
 @pytest.mark.parametrize(
@@ -132,8 +132,8 @@ def test_files_that_cannot_be_read_are_unchecked(tmp_path: Path) -> None:
     (tmp_path / "binary.py").write_bytes(b"\0" * 10)
     with (tmp_path / "large.py").open("wb") as file:
         file.truncate(MAX_FILE + 1)
-    found = evidence_of("binary.py:1 large.py:1", tmp_path).references
-    assert [(one.outcome, one.reason) for one in found] == [("unchecked", "binary"), ("unchecked", "large")]
+    claims = evidence_of("binary.py:1 large.py:1", tmp_path).references
+    assert [(claim.outcome, claim.reason) for claim in claims] == [("unchecked", "binary"), ("unchecked", "large")]
 
 
 def test_a_file_of_a_submodule_that_is_not_checked_out_is_unchecked(tree: Path) -> None:
@@ -157,8 +157,8 @@ def test_links_are_followed_only_inside_the_checkout(tmp_path: Path) -> None:
 
 def test_an_absolute_path_inside_the_checkout_becomes_relative(small: Path) -> None:
     root = small.resolve()
-    found = ["src/app.py:12 exists", f"{root}/../x.py:1 outside"]
-    assert references(f"{root}/src/app.py:12 and {root}/../x.py:1", small) == found
+    expected = ["src/app.py:12 exists", f"{root}/../x.py:1 outside"]
+    assert references(f"{root}/src/app.py:12 and {root}/../x.py:1", small) == expected
 
 
 def test_ignored_files_count_as_written_and_are_not_meant_by_a_short_path(tree: Path) -> None:
@@ -170,8 +170,8 @@ def test_ignored_files_count_as_written_and_are_not_meant_by_a_short_path(tree: 
 
 
 def test_without_a_repository_references_are_found_and_unchecked() -> None:
-    found = references("src/app.py:12 and Dockerfile:3 and ../x.py:1", None)
-    assert found == ["src/app.py:12 unchecked", "../x.py:1 unchecked"]
+    texts = references("src/app.py:12 and Dockerfile:3 and ../x.py:1", None)
+    assert texts == ["src/app.py:12 unchecked", "../x.py:1 unchecked"]
 
 
 def test_a_folder_without_a_line_exists(tmp_path: Path) -> None:
@@ -199,8 +199,8 @@ def test_a_folder_without_a_line_exists(tmp_path: Path) -> None:
     ],
 )
 def test_a_path_may_start_in_the_folder_of_the_document(written: str, file: str, outcome: str, tree: Path) -> None:
-    (found,) = evidence_in(f"see {written} there", tree, str(tree / "docs/plans/plan.md")).references
-    assert (found.file, found.outcome) == (file, outcome)
+    (claim,) = evidence_in(f"see {written} there", tree, str(tree / "docs/plans/plan.md")).references
+    assert (claim.file, claim.outcome) == (file, outcome)
 
 
 def test_a_link_prefers_the_folder_of_the_document_to_the_root(tree: Path) -> None:
@@ -239,14 +239,14 @@ def test_a_link_prefers_the_folder_of_the_document_to_the_root(tree: Path) -> No
     ],
 )
 def test_a_root_of_another_machine_is_left_out(text: str, expected: str, tree: Path) -> None:
-    found = evidence_of(f"see {text} there", tree).references
-    assert ", ".join(f"{one.file} {one.outcome}" for one in found) == expected
+    claims = evidence_of(f"see {text} there", tree).references
+    assert ", ".join(f"{claim.file} {claim.outcome}" for claim in claims) == expected
 
 
 def test_the_folder_of_a_transcript_is_left_out(tree: Path) -> None:
     sources = Sources(workspace=WorkTree(tree), receipts=ReceiptIndex([], str(tree), other_roots=["/build/42"]))
     (verdict,) = check_text("see `/build/42/README.md:3`", "-", Options(), sources)
-    assert [(one.file, one.outcome) for one in verdict.evidence.references] == [("README.md", "exists")]
+    assert [(claim.file, claim.outcome) for claim in verdict.evidence.references] == [("README.md", "exists")]
 
 
 @pytest.mark.parametrize(
@@ -324,10 +324,10 @@ def test_a_path_that_several_files_end_with_is_ambiguous_if_one_has_the_line(tre
     write(tree, lines({"app/src/index.ts": 5}))
     every = ("api/src/index.ts", "app/src/index.ts", "web/src/index.ts")
     for line in (3, 25):
-        (found,) = evidence_of(f"see `index.ts:{line}` there", tree).references
-        assert (found.outcome, found.candidates) == ("ambiguous", every)
-    (found,) = evidence_of("see `index.ts:31` there", tree).references
-    assert (found.outcome, explain(found)) == (
+        (claim,) = evidence_of(f"see `index.ts:{line}` there", tree).references
+        assert (claim.outcome, claim.candidates) == ("ambiguous", every)
+    (claim,) = evidence_of("see `index.ts:31` there", tree).references
+    assert (claim.outcome, explain(claim)) == (
         "out-of-range",
         "none of the 3 files that end with this path has this line",
     )
@@ -354,13 +354,13 @@ def test_the_candidate_that_the_agent_opened_is_meant(tree: Path) -> None:
     receipts = ReceiptIndex([Receipt(tool="Read", path="web/src/index.ts")], str(tree))
     sources = Sources(workspace=WorkTree(tree), receipts=receipts)
     (verdict,) = check_text("see `index.ts:5` there", "-", Options(), sources)
-    assert [shown(one) for one in verdict.evidence.references] == ["index.ts:5 abbreviated > web/src/index.ts:5"]
+    assert [shown(claim) for claim in verdict.evidence.references] == ["index.ts:5 abbreviated > web/src/index.ts:5"]
 
 
 def test_the_candidate_that_has_the_name_or_the_quote_is_meant(tree: Path) -> None:
     (tree / "web/src/index.ts").write_text("x = 1\n" * 4 + "function startAll() {}\n" + "x = 1\n" * 5)
-    found = references("See `index.ts:5` (`startAll`).\n\n`index.ts:5`:\n```ts\nfunction startAll() {}\n```", tree)
-    assert found[0] == "index.ts:5 abbreviated > web/src/index.ts:5"
+    texts = references("See `index.ts:5` (`startAll`).\n\n`index.ts:5`:\n```ts\nfunction startAll() {}\n```", tree)
+    assert texts[0] == "index.ts:5 abbreviated > web/src/index.ts:5"
     (quote,) = evidence_of("`index.ts:5`:\n```ts\nfunction startAll() {}\n```", tree).quotes
     assert (quote.file, quote.outcome) == ("web/src/index.ts", "verified")
 
@@ -377,10 +377,10 @@ def test_a_line_that_the_file_in_the_root_lacks_may_be_one_of_its_namesake(tmp_p
 
 def test_references_to_another_code_base_are_unchecked_in_a_text_and_accused_in_a_result(tree: Path) -> None:
     text = "\n".join(f"- `engine/part_{number}.cc:{number + 1}`" for number in range(80))
-    found = evidence_in(text, tree).references
-    assert {(one.outcome, one.reason) for one in found} == {("unchecked", "other-code-base")}
-    assert "most references of this text are below engine/" in explain(found[0])
-    assert {one.outcome for one in evidence_of(text, tree).references} == {"missing-file"}
+    claims = evidence_in(text, tree).references
+    assert {(claim.outcome, claim.reason) for claim in claims} == {("unchecked", "other-code-base")}
+    assert "most references of this text are below engine/" in explain(claims[0])
+    assert {claim.outcome for claim in evidence_of(text, tree).references} == {"missing-file"}
 
 
 @pytest.mark.parametrize(
@@ -424,7 +424,7 @@ def test_files_that_a_design_creates_are_planned(
     path: str, action: str, kind: str, expected: list[str], small: Path
 ) -> None:
     body = DESIGN.format(path=path, action=action)
-    assert [one.outcome for one in evidence_of(body, small, kind=kind).references] == expected
+    assert [claim.outcome for claim in evidence_of(body, small, kind=kind).references] == expected
 
 
 # --- Suggestions
@@ -432,13 +432,13 @@ def test_files_that_a_design_creates_are_planned(
 
 def test_suggestions_prefer_the_path_with_the_most_common_parts(tmp_path: Path) -> None:
     write(tmp_path, lines({"a/models/user.py": 1, "b/models/user.py": 1, "b/user.py": 1, "src/Login+Views.swift": 9}))
-    for written, found in (
+    for written, suggestion in (
         ("b/model/user.py:1", "b/user.py:1"),
         ("c/models/user.py:1", "b/models/user.py:1"),
         ("src/a/models/User.py:9", "a/models/user.py"),
         ("Views.swift:3", "src/Login+Views.swift:3"),
     ):
-        assert references(written, tmp_path) == [f"{written} missing-file > {found}"]
+        assert references(written, tmp_path) == [f"{written} missing-file > {suggestion}"]
 
 
 def test_a_folder_with_a_line_suggests_its_main_file(tmp_path: Path) -> None:
@@ -454,8 +454,8 @@ def test_a_folder_with_a_line_suggests_its_main_file(tmp_path: Path) -> None:
 
 def test_the_number_of_suggestions_is_limited(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(find_files, "MAX_GUESSES", 1)
-    found = [one.found is not None for one in evidence_of("src/sture.py:1 src/appp.py:1", small).references]
-    assert sorted(found) == [False, True]
+    suggested = [claim.found is not None for claim in evidence_of("src/sture.py:1 src/appp.py:1", small).references]
+    assert sorted(suggested) == [False, True]
 
 
 def test_of_too_many_equal_names_the_first_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -493,7 +493,7 @@ def test_a_path_goes_on_over_an_odd_character_if_there_is_such_a_file(text: str,
         *("docs/My page.md", "docs/Bob's notes, part 2.md", "specs/api/comms.tsp", "src/app.py"),
     )
     write(tmp_path, lines(dict.fromkeys(files, 40)))
-    assert [one.partition(" > ")[0] for one in references(text, tmp_path)] == ([expected] if expected else [])
+    assert [cited.partition(" > ")[0] for cited in references(text, tmp_path)] == ([expected] if expected else [])
 
 
 @pytest.mark.skipif(os.name == "nt", reason="such names are not allowed there")

@@ -187,7 +187,7 @@ def export(store, path):
 
 
 @pytest.mark.parametrize(
-    ("name", "line", "is_near", "found", "is_other"),
+    ("name", "line", "is_near", "expected", "is_other"),
     [
         ("Store.save", 2, True, 2, False),
         ("Store.save", 6, True, 2, False),
@@ -203,10 +203,10 @@ def export(store, path):
     ],
 )
 def test_a_name_is_near_only_if_the_line_can_mean_it(
-    name: str, line: int, is_near: bool, found: int, is_other: bool, tmp_path: Path
+    name: str, line: int, is_near: bool, expected: int, is_other: bool, tmp_path: Path
 ) -> None:
     facts = finder(tmp_path).facts(source(STORE), name, line, None, with_definitions=False)
-    assert (facts.is_near, facts.line, facts.is_other) == (is_near, found, is_other)
+    assert (facts.is_near, facts.line, facts.is_other) == (is_near, expected, is_other)
 
 
 def test_two_files_with_the_same_path_are_not_mixed_up(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_many_names_of_one_file_are_found_in_one_pass(tmp_path: Path, monkeypatc
     names = finder(tmp_path)
     names.prepare(f"Cart.name{number}" for number in range(100))
     facts = [names.facts(file, f"name{number}", 1, None) for number in range(10, 100)]
-    assert [[one.line] for one in facts] == expected[10:]
+    assert [[fact.line] for fact in facts] == expected[10:]
     assert len(calls) == find_names._FEW
 
 

@@ -44,7 +44,7 @@ def test_the_output_of_a_runner_decides_and_not_the_status_of_its_line(recorded:
     ],
 )
 def test_the_counts_of_a_summary_are_read(name: str, counts: dict[str, int]) -> None:
-    recorded = next(one for one in _OUTPUTS if one["name"] == name)
+    recorded = next(entry for entry in _OUTPUTS if entry["name"] == name)
     (run,) = find_runs(recorded["command"])
     assert dict(run_outcome(run, recorded["text"], None).counts) == counts
 

@@ -43,12 +43,14 @@ def shown(written: WrittenReference) -> str:
     return format_expected(path, written.line, written.end_line)
 
 
-@pytest.mark.parametrize("example", [one for one in EXAMPLES if not one.is_whole], ids=lambda example: example.text)
+@pytest.mark.parametrize(
+    "example", [example for example in EXAMPLES if not example.is_whole], ids=lambda example: example.text
+)
 def test_an_example_is_read_as_its_table_states(example: Example) -> None:
-    found = references_in(example.text, exists, bare=example.in_column)
-    assert tuple(map(shown, found)) == example.found
-    assert all(0 <= one.start < one.end <= len(example.text) for one in found)
-    assert [one.start for one in found] == sorted(one.start for one in found)
+    references = references_in(example.text, exists, bare=example.in_column)
+    assert tuple(map(shown, references)) == example.found
+    assert all(0 <= reference.start < reference.end <= len(example.text) for reference in references)
+    assert [reference.start for reference in references] == sorted(reference.start for reference in references)
 
 
 def test_every_form_in_the_contract_has_an_example() -> None:
@@ -84,7 +86,7 @@ CONTAINERS: dict[str, Callable[[str], str]] = {
 def test_a_form_counts_in_every_part_of_a_document(container: str, tree: Path) -> None:
     missed = []
     for text in PLAIN:
-        places = [location(one) for one in evidence_of(CONTAINERS[container](text), tree).references]
+        places = [location(claim) for claim in evidence_of(CONTAINERS[container](text), tree).references]
         if places != ["src/app.py:12"]:
             missed.append((text, places))
     assert missed == []
@@ -96,8 +98,8 @@ def test_a_form_counts_in_every_part_of_a_document(container: str, tree: Path) -
 def test_a_whole_file_counts_in_code_marks_and_as_the_target_of_a_link(
     example: Example, container: str, tree: Path
 ) -> None:
-    found = evidence_of(CONTAINERS[container](example.text), tree).references
-    assert [(location(one), one.outcome) for one in found] == [(place, "exists") for place in example.found]
+    claims = evidence_of(CONTAINERS[container](example.text), tree).references
+    assert [(location(claim), claim.outcome) for claim in claims] == [(place, "exists") for place in example.found]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,7 @@ def test_a_whole_file_counts_in_code_marks_and_as_the_target_of_a_link(
 )
 def test_every_path_counts_in_a_location_column(heading: str, tree: Path) -> None:
     body = f"| Item | {heading} | Note |\n|---|---|---|\n| a | src/app.py | src/other.py |\n"
-    assert [location(one) for one in evidence_of(body, tree).references] == ["src/app.py"]
+    assert [location(claim) for claim in evidence_of(body, tree).references] == ["src/app.py"]
 
 
 @pytest.mark.parametrize("heading", ["Item", "Component", "Pattern", "Notes", "Purpose"])
@@ -137,16 +139,18 @@ def test_nothing_inside_a_fence_is_a_reference(fence: str, tree: Path) -> None:
 def test_a_decoy_is_not_a_reference_in_a_document(examples: tuple[Example, ...], tree: Path) -> None:
     for example in examples:
         heading = "Location" if example.in_column else "Note"
-        found = evidence_of(f"| Item | {heading} |\n|---|---|\n| a | {example.text} |\n", tree).references
-        assert [one for one in found if one.line is not None or "`src/app.py`" not in example.text] == [], example.text
+        claims = evidence_of(f"| Item | {heading} |\n|---|---|\n| a | {example.text} |\n", tree).references
+        assert [claim for claim in claims if claim.line is not None or "`src/app.py`" not in example.text] == [], (
+            example.text
+        )
 
 
 @pytest.mark.parametrize("name", ["Dockerfile", "redis", "example.com", "node", ".env", "LICENSE"])
 def test_a_name_that_does_not_look_like_a_file_counts_only_if_it_exists(name: str) -> None:
     assert references_in(f"{name}:12") == references_in(name, bare=True) == []
     for text, bare, line in ((f"{name}:12", False, 12), (name, True, None)):
-        (found,) = references_in(text, lambda path: path == name, bare=bare)
-        assert (found.path, found.line, found.end_line) == (name, line, None)
+        (reference,) = references_in(text, lambda path: path == name, bare=bare)
+        assert (reference.path, reference.line, reference.end_line) == (name, line, None)
 
 
 def test_a_known_ending_or_a_slash_marks_a_file() -> None:
@@ -198,9 +202,9 @@ def test_lines_without_a_path_are_read(text: str, lines: tuple[tuple[int, int | 
 def test_a_list_of_lines_may_be_long_and_its_lines_share_their_words() -> None:
     """Each line of a list has the words of the whole list; a copy for each would take quadratic memory."""
     numbers = ",".join(str(number) for number in range(1, 2000))
-    found = references_in(f"a/b.py:{numbers}")
-    assert [one.line for one in found] == list(range(1, 2000))
-    assert all(one.text is found[0].text for one in found)
+    references = references_in(f"a/b.py:{numbers}")
+    assert [reference.line for reference in references] == list(range(1, 2000))
+    assert all(reference.text is references[0].text for reference in references)
     assert len(references_in(f"a/b.py の{numbers.replace(',', '、')}行目")) == 1999
 
 
@@ -258,8 +262,8 @@ def test_a_reference_is_distinguished_from_the_words_around_it(text: str, expect
 
 
 def test_a_link_with_a_very_long_label_is_not_read_as_a_link() -> None:
-    (found,) = references_in(f"[{'word ' * 300}](src/app.py:12)", exists)
-    assert (shown(found), found.text) == ("src/app.py:12", "src/app.py:12")
+    (reference,) = references_in(f"[{'word ' * 300}](src/app.py:12)", exists)
+    assert (shown(reference), reference.text) == ("src/app.py:12", "src/app.py:12")
 
 
 @pytest.mark.parametrize(
@@ -268,8 +272,8 @@ def test_a_link_with_a_very_long_label_is_not_read_as_a_link() -> None:
 def test_a_path_of_another_machine_may_have_a_space(text: str, tmp_path: Path) -> None:
     write(tmp_path, {"src/app.js": "one\n" * 5})
     path = "/Users/me/New project/src/app.js"
-    (found,) = evidence_of(text.format(path), tmp_path).references
-    assert (found.path, found.line, found.outcome) == ("src/app.js", 3, "exists")
+    (claim,) = evidence_of(text.format(path), tmp_path).references
+    assert (claim.path, claim.line, claim.outcome) == ("src/app.js", 3, "exists")
 
 
 # --- Properties
@@ -290,8 +294,8 @@ FORM = st.sampled_from(
 @given(PATHS, st.integers(0, 10**8), FORM)
 def test_any_path_and_line_is_read_in_any_form(path: str, line: int, form: str) -> None:
     text = form.format(path=path, line=line)
-    found = references_in(text, lambda written: written == path)
-    assert [(one.path, one.line) for one in found] == [(path, line)], text
+    references = references_in(text, lambda written: written == path)
+    assert [(reference.path, reference.line) for reference in references] == [(path, line)], text
 
 
 MARKS = (
@@ -304,10 +308,10 @@ PIECES = st.lists(st.sampled_from(MARKS), max_size=30).map("".join)
 @given(st.one_of(st.text(max_size=200), PIECES), st.booleans(), st.sampled_from([never_exists, lambda _: True]))
 def test_any_text_can_be_read(text: str, bare: bool, known: Callable[[str], bool]) -> None:
     line = text.replace("\n", " ")
-    for one in references_in(line, known, bare=bare):
-        assert 0 <= one.start < one.end <= len(line)
-        assert one.path
-        assert (bare and one.line is None) or 0 <= (one.line or 0) <= 999_999_999
+    for reference in references_in(line, known, bare=bare):
+        assert 0 <= reference.start < reference.end <= len(line)
+        assert reference.path
+        assert (bare and reference.line is None) or 0 <= (reference.line or 0) <= 999_999_999
 
 
 # --- Hostile texts: each is read in one go; what is not linear would not come back.
@@ -333,8 +337,8 @@ def test_a_long_line_of_one_pattern_is_read(unit: str) -> None:
 
 @pytest.mark.parametrize("character", ["\u200f", "\u202e", "\u2066", "\x1b", "\x07", "\u0000", "\ufeff"])
 def test_invisible_marks_are_not_part_of_a_path(character: str) -> None:
-    assert [one.path for one in references_in(f"{character}src/app.py:12{character}")] == ["src/app.py"]
-    assert all(character not in one.path for one in references_in(f"src/{character}app.py:12"))
+    assert [reference.path for reference in references_in(f"{character}src/app.py:12{character}")] == ["src/app.py"]
+    assert all(character not in reference.path for reference in references_in(f"src/{character}app.py:12"))
 
 
 @pytest.mark.parametrize(
@@ -351,13 +355,13 @@ def test_a_long_line_that_repeats_itself_has_the_same_references_each_time(part:
     count = 30_000 // len(part) + 2
     expected = references_in(part * 3)
     size = len(expected) // 3
-    found = references_in(part * count)
+    references = references_in(part * count)
     assert size > 0
-    assert len(found) == size * count
+    assert len(references) == size * count
 
     def moved(references: list[WrittenReference], number: int) -> list[WrittenReference]:
         shift = number * len(part)
-        own = references[number * size : (number + 1) * size]
-        return [replace(one, start=one.start - shift, end=one.end - shift) for one in own]
+        chosen = references[number * size : (number + 1) * size]
+        return [replace(reference, start=reference.start - shift, end=reference.end - shift) for reference in chosen]
 
-    assert [moved(found, number) for number in (1, count // 2, count - 2)] == [moved(expected, 1)] * 3
+    assert [moved(references, number) for number in (1, count // 2, count - 2)] == [moved(expected, 1)] * 3

@@ -86,11 +86,15 @@ def test_an_accusation_is_as_reliable_as_the_table_states(
     text: str, reason: str, reliability: Reliability, tree: Path
 ) -> None:
     (accused,) = {
-        (one.reason, one.reliability, one.fails) for one in evidence_in(text, tree).checked if one.outcome in ACCUSING
+        (claim.reason, claim.reliability, claim.fails)
+        for claim in evidence_in(text, tree).checked
+        if claim.outcome in ACCUSING
     }
     assert accused == (reason, reliability, reliability != "look")
     assert reason in TABLE[reliability] or reason == "name-nowhere"
-    strict = {(one.reason, one.reliability, one.fails) for one in evidence_of(text, tree).checked if one.reliability}
+    strict = {
+        (claim.reason, claim.reliability, claim.fails) for claim in evidence_of(text, tree).checked if claim.reliability
+    }
     assert strict == {(reason, "certain", True)}
 
 
@@ -100,8 +104,8 @@ def test_an_accusation_is_as_reliable_as_the_table_states(
 def test_the_lowest_reliability_that_fails_is_chosen_by_the_caller(
     least: Reliability, failing: int, tree: Path
 ) -> None:
-    found = evidence_in("`src/app.py:99`, `app.py:99` and `ghost.py:3`", tree, asked=Asked(least=least)).checked
-    assert [one.fails for one in found] == [True] * failing + [False] * (3 - failing)
+    claims = evidence_in("`src/app.py:99`, `app.py:99` and `ghost.py:3`", tree, asked=Asked(least=least)).checked
+    assert [claim.fails for claim in claims] == [True] * failing + [False] * (3 - failing)
 
 
 @pytest.mark.parametrize(
@@ -116,9 +120,9 @@ def test_the_lowest_reliability_that_fails_is_chosen_by_the_caller(
     ],
 )
 def test_only_a_comparison_beyond_the_location_verifies_a_claim(text: str, outcomes: set[str], tree: Path) -> None:
-    found = evidence_in(text, tree).checked
-    assert {one.outcome for one in found} == outcomes
-    assert {one.reliability for one in found} == {None}
+    claims = evidence_in(text, tree).checked
+    assert {claim.outcome for claim in claims} == outcomes
+    assert {claim.reliability for claim in claims} == {None}
 
 
 def test_a_wrong_name_is_listed_next_to_a_correct_quote(tree: Path) -> None:
@@ -141,19 +145,23 @@ def test_a_wrong_name_is_listed_next_to_a_correct_quote(tree: Path) -> None:
     ],
 )
 def test_a_name_of_something_else_is_not_verified(text: str, outcome: str, reason: str, tree: Path) -> None:
-    (found,) = evidence_of(text, tree).references
-    assert (found.outcome, found.reason, found.fails) == (outcome, reason, False)
+    (claim,) = evidence_of(text, tree).references
+    assert (claim.outcome, claim.reason, claim.fails) == (outcome, reason, False)
 
 
 def test_each_of_several_places_above_a_quote_keeps_its_last_line(tree: Path) -> None:
     code = "```python\n    return open_session(user)\n```"
-    quoted = [one for one in evidence_of(f"`src/app.py:12-17`, `src/app.py:31-34`\n{code}", tree).checked if one.code]
-    assert [(one.line, one.end_line, one.found, one.outcome) for one in quoted] == [(12, 17, None, "verified")]
+    quoted = [
+        claim for claim in evidence_of(f"`src/app.py:12-17`, `src/app.py:31-34`\n{code}", tree).checked if claim.code
+    ]
+    assert [(claim.line, claim.end_line, claim.found, claim.outcome) for claim in quoted] == [
+        (12, 17, None, "verified")
+    ]
 
 
 def test_a_name_that_is_not_near_the_first_line_is_elsewhere(tree: Path) -> None:
-    (found,) = evidence_of("`open_session()` in `src/app.py:1`", tree).references
-    assert (found.outcome, found.found) == ("relocated", Location("src/app.py", 31))
+    (claim,) = evidence_of("`open_session()` in `src/app.py:1`", tree).references
+    assert (claim.outcome, claim.found) == ("relocated", Location("src/app.py", 31))
 
 
 # --- Every reason has a row and a sentence
@@ -246,14 +254,14 @@ def test_a_claim_that_held_when_it_was_written_is_outdated_except_in_a_strict_te
     then = Then("a" * 40, "2026-02-08", "b" * 40, Location("src/app.py", 71))
     plain = judge(claim, facts, strict=False)
     dated = replace(facts, then=then)
-    found = judge(claim, dated, strict=False)
+    judgement = judge(claim, dated, strict=False)
     if plain.outcome in ACCUSING:
-        assert (found.outcome, found.found) == ("outdated", then.found)
-        assert explain(Checked(claim, dated, found)) == (
+        assert (judgement.outcome, judgement.found) == ("outdated", then.found)
+        assert explain(Checked(claim, dated, judgement)) == (
             "true in aaaaaaaaa (2026-02-08), changed in bbbbbbbbb; now at src/app.py:71"
         )
     else:
-        assert found == plain
+        assert judgement == plain
     assert judge(claim, dated, strict=True) == judge(claim, facts, strict=True)
 
 

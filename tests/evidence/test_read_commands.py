@@ -72,9 +72,9 @@ def fence(code: str, language: str = "bash") -> str:
     ],
 )
 def test_the_name_that_a_command_runs_is_read(line: str, runner: str, names: list[str]) -> None:
-    found = read(f"Run `{line}` first.")
-    assert [claim.name for claim in found] == names
-    assert {command.runner for claim in found if (command := command_of(claim))} == {runner}
+    claims = read(f"Run `{line}` first.")
+    assert [claim.name for claim in claims] == names
+    assert {command.runner for claim in claims if (command := command_of(claim))} == {runner}
 
 
 @pytest.mark.parametrize(
@@ -139,10 +139,10 @@ def test_a_command_of_a_workspace_may_run_in_any_package() -> None:
 
 
 def test_every_command_of_a_line_is_a_claim() -> None:
-    found = read("First `npm run build && make lint; just deploy | tee log`.")
-    assert [claim.name for claim in found] == ["build", "lint", "deploy"]
-    assert [claim.code for claim in found] == ["npm run build", "make lint", "just deploy"]
-    assert {claim.text for claim in found} == {"npm run build && make lint; just deploy | tee log"}
+    claims = read("First `npm run build && make lint; just deploy | tee log`.")
+    assert [claim.name for claim in claims] == ["build", "lint", "deploy"]
+    assert [claim.code for claim in claims] == ["npm run build", "make lint", "just deploy"]
+    assert {claim.text for claim in claims} == {"npm run build && make lint; just deploy | tee log"}
 
 
 def test_a_claim_has_the_place_of_its_words() -> None:
@@ -162,9 +162,9 @@ def test_text_outside_code_marks_is_not_a_command() -> None:
 
 
 def test_lines_of_a_shell_fence_are_commands() -> None:
-    found = read(fence("# make no\nnpm ci\nnpm run build  # make none\n\nmake lint"))
-    assert [(claim.name, claim.at) for claim in found] == [("build", 6), ("lint", 8)]
-    assert found[0].segment.text[found[0].start : found[0].end] == found[0].text
+    claims = read(fence("# make no\nnpm ci\nnpm run build  # make none\n\nmake lint"))
+    assert [(claim.name, claim.at) for claim in claims] == [("build", 6), ("lint", 8)]
+    assert claims[0].segment.text[claims[0].start : claims[0].end] == claims[0].text
 
 
 @pytest.mark.parametrize(
@@ -311,9 +311,9 @@ def test_a_hash_that_the_text_calls_a_commit_is_read(text: str) -> None:
 
 
 def test_every_hash_of_a_clause_is_read() -> None:
-    found = read("Commits `1183ca7`, `0e90c3f` and 2786b88…8a53520", "commit")
-    assert [claim.name for claim in found] == ["1183ca7", "0e90c3f", "2786b88", "8a53520"]
-    assert found[1].segment.text[found[1].start : found[1].end] == "0e90c3f"
+    claims = read("Commits `1183ca7`, `0e90c3f` and 2786b88…8a53520", "commit")
+    assert [claim.name for claim in claims] == ["1183ca7", "0e90c3f", "2786b88", "8a53520"]
+    assert claims[1].segment.text[claims[1].start : claims[1].end] == "0e90c3f"
 
 
 @pytest.mark.parametrize(

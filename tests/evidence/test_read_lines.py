@@ -17,7 +17,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def lines(text: str, tree: Path) -> list[str]:
     """Return the places with a line that a text cites."""
-    return [location(one) for one in evidence_in(text, tree).references if one.line is not None]
+    return [location(claim) for claim in evidence_in(text, tree).references if claim.line is not None]
 
 
 def of_app(expected: str) -> list[str]:
@@ -167,16 +167,20 @@ def test_a_number_after_a_reference_is_not_always_a_second_line(text: str, tree:
 def test_a_line_past_the_end_is_less_certain_the_further_away_its_file_is_named(
     text: str, reliability: str, tree: Path
 ) -> None:
-    found = [one for one in evidence_in(text, tree).references if one.line == 999]
-    assert [(one.path, one.outcome, one.reliability) for one in found] == [
+    claims = [claim for claim in evidence_in(text, tree).references if claim.line == 999]
+    assert [(claim.path, claim.outcome, claim.reliability) for claim in claims] == [
         ("src/store.py", "out-of-range", reliability)
     ]
 
 
 @pytest.mark.parametrize(("number", "reliability"), [("999", "likely"), ("8765", "look")])
 def test_a_number_alone_that_may_be_a_port_is_worth_a_look(number: str, reliability: str, tree: Path) -> None:
-    (found,) = (one for one in evidence_in(f"`src/store.py` uses `:{number}` in it", tree).references if one.line)
-    assert (found.outcome, found.reliability) == ("out-of-range", reliability)
+    (claim,) = (
+        reference
+        for reference in evidence_in(f"`src/store.py` uses `:{number}` in it", tree).references
+        if reference.line
+    )
+    assert (claim.outcome, claim.reliability) == ("out-of-range", reliability)
 
 
 @pytest.mark.parametrize(
@@ -188,15 +192,15 @@ def test_a_number_alone_that_may_be_a_port_is_worth_a_look(number: str, reliabil
     ],
 )
 def test_a_line_that_its_file_lacks_may_belong_to_another_file_around_it(text: str, tree: Path) -> None:
-    found = evidence_in(text, tree).references[-1]
-    assert (found.file, found.outcome) == ("src/app.py", "exists")
-    (wrong,) = [one for one in evidence_in(text.replace("300", "999"), tree).references if one.line == 999]
+    last = evidence_in(text, tree).references[-1]
+    assert (last.file, last.outcome) == ("src/app.py", "exists")
+    (wrong,) = [claim for claim in evidence_in(text.replace("300", "999"), tree).references if claim.line == 999]
     assert (wrong.outcome, wrong.reliability) == ("out-of-range", "look")
 
 
 def test_the_lines_of_a_missing_file_are_missing(tree: Path) -> None:
-    found = evidence_in("- `docs/gone.md:3` is stale, see `:9`.", tree).references
-    assert [shown(one) for one in found] == ["docs/gone.md:3 missing-file", "docs/gone.md:9 missing-file"]
+    claims = evidence_in("- `docs/gone.md:3` is stale, see `:9`.", tree).references
+    assert [shown(claim) for claim in claims] == ["docs/gone.md:3 missing-file", "docs/gone.md:9 missing-file"]
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def places(text: str, tree: Path) -> list[str]:
     """Return the locations that a text cites."""
-    return [location(one) for one in evidence_in(text, tree).references]
+    return [location(claim) for claim in evidence_in(text, tree).references]
 
 
 # --- Tables
@@ -119,7 +119,7 @@ def test_a_text_that_stands_for_any_file_or_for_none_is_not_a_claim(text: str, t
     ],
 )
 def test_a_name_that_may_be_a_file_is_a_claim(text: str, expected: str, tree: Path) -> None:
-    assert [one.partition(" > ")[0] for one in references(text, tree)] == [expected]
+    assert [place.partition(" > ")[0] for place in references(text, tree)] == [expected]
 
 
 # --- Links
@@ -156,20 +156,20 @@ def test_the_visible_text_of_a_link_that_names_another_place_is_a_claim(text: st
 
 
 def test_each_occurrence_is_an_entry_with_its_line(tree: Path) -> None:
-    found = evidence_of("src/app.py:12\n\nsrc/app.py:12 and `src/app.py:12,15`", tree).references
+    claims = evidence_of("src/app.py:12\n\nsrc/app.py:12 and `src/app.py:12,15`", tree).references
     first = HEAD.count("\n") + 1
-    assert [(one.text, one.line, one.at - first, one.is_listed) for one in found] == [
+    assert [(claim.text, claim.line, claim.at - first, claim.is_listed) for claim in claims] == [
         ("src/app.py:12", 12, 0, False),
         ("src/app.py:12", 12, 2, False),
         ("src/app.py:12,15", 12, 2, False),
         ("src/app.py:12,15", 15, 2, True),
     ]
-    assert [one.display_text for one in found[2:]] == ["src/app.py:12", "src/app.py:15"]
+    assert [claim.display_text for claim in claims[2:]] == ["src/app.py:12", "src/app.py:15"]
 
 
 def test_claims_are_read_before_the_title_and_after_the_end_of_a_result(tree: Path) -> None:
     text = f"I looked at src/app.py:12.\n\n{HEAD}src/app.py:13\n\n---\n\n# Notes\n\nsrc/app.py:99\n"
-    assert [one.line for one in evidence_in(text, tree).references] == [12, 13, 99]
+    assert [claim.line for claim in evidence_in(text, tree).references] == [12, 13, 99]
 
 
 def test_a_claim_has_its_section_and_block(tree: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_claim_has_its_section_and_block(tree: Path) -> None:
 
 @given(st.text(max_size=400))
 def test_any_document_can_be_read(tree: Path, body: str) -> None:
-    assert all(one.outcome != "unchecked" for one in evidence_of(body, tree).references)
+    assert all(claim.outcome != "unchecked" for claim in evidence_of(body, tree).references)
 
 
 def test_few_longer_texts_are_looked_up_however_long_the_line_is() -> None:

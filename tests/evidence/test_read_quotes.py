@@ -61,9 +61,9 @@ def in_text(text: str, tree: Path, path: str = "") -> list[tuple[str, str | None
     ],
 )
 def test_a_location_may_be_in_the_info_string(info: str, tree: Path) -> None:
-    found = evidence_of(fence(CODE, info=info), tree)
-    assert [shown(quote) for quote in found.quotes] == VERIFIED
-    assert [shown(reference) for reference in found.references] == VERIFIED
+    evidence = evidence_of(fence(CODE, info=info), tree)
+    assert [shown(quote) for quote in evidence.quotes] == VERIFIED
+    assert [shown(reference) for reference in evidence.references] == VERIFIED
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,10 @@ def test_a_range_may_be_in_the_info_string(info: str, tree: Path) -> None:
     ],
 )
 def test_a_location_may_be_in_a_first_comment_which_is_not_part_of_the_quote(comment: str, tree: Path) -> None:
-    found = evidence_of(fence(comment, CODE), tree)
-    assert [shown(quote) for quote in found.quotes] == VERIFIED
-    assert found.quotes[0].code == CODE
-    assert [reference.line for reference in found.references] == [14]
+    evidence = evidence_of(fence(comment, CODE), tree)
+    assert [shown(quote) for quote in evidence.quotes] == VERIFIED
+    assert evidence.quotes[0].code == CODE
+    assert [reference.line for reference in evidence.references] == [14]
     assert outcomes(fence(comment, ALTERED), tree) == ["mismatch"]
 
 
@@ -135,11 +135,11 @@ def test_other_first_lines_do_not_name_a_location(comment: str, tree: Path) -> N
 
 def test_each_comment_that_is_a_location_starts_a_quote(tree: Path) -> None:
     body = fence("# src/app.py:14", LOOKUP, "", "# src/store.py:14", "def find_user(name):", "# src/app.py:15", NEW)
-    found = evidence_of(body, tree)
-    assert [quote.outcome for quote in found.quotes] == ["verified", "verified", "mismatch"]
-    assert [quote.code for quote in found.quotes] == [LOOKUP + "\n", "def find_user(name):", NEW]
-    assert [quote.at - found.quotes[0].at for quote in found.quotes] == [0, 3, 5]
-    assert [one.line for one in found.references] == [14, 14, 15]
+    evidence = evidence_of(body, tree)
+    assert [quote.outcome for quote in evidence.quotes] == ["verified", "verified", "mismatch"]
+    assert [quote.code for quote in evidence.quotes] == [LOOKUP + "\n", "def find_user(name):", NEW]
+    assert [quote.at - evidence.quotes[0].at for quote in evidence.quotes] == [0, 3, 5]
+    assert [claim.line for claim in evidence.references] == [14, 14, 15]
 
 
 def test_the_code_above_the_first_comment_belongs_to_the_location_above_the_fence(tree: Path) -> None:
@@ -189,9 +189,9 @@ def test_each_line_may_end_with_its_location(tree: Path) -> None:
 
 
 def test_a_thousand_locations_in_one_fence_are_a_thousand_quotes(tree: Path) -> None:
-    found = evidence_of(fence(*["# src/app.py:14", LOOKUP] * 1_000), tree).quotes
-    assert len(found) == 1_000
-    assert {quote.outcome for quote in found} == {"verified"}
+    quotes = evidence_of(fence(*["# src/app.py:14", LOOKUP] * 1_000), tree).quotes
+    assert len(quotes) == 1_000
+    assert {quote.outcome for quote in quotes} == {"verified"}
 
 
 # --- 3. The line above
@@ -223,12 +223,12 @@ def test_a_location_two_lines_above_does_not_count(tree: Path) -> None:
 
 def test_of_several_references_above_the_one_with_the_quote_counts(tree: Path) -> None:
     for above in ("In src/app.py:14 (called from src/store.py:1):", "src/store.py:1 calls src/app.py:14:"):
-        found = evidence_of(f"{above}\n{fence(CODE)}", tree)
-        assert [shown(quote) for quote in found.quotes] == VERIFIED
-        assert sorted(map(shown, found.references)) == ["src/app.py:14 verified", "src/store.py:1 exists"]
-    found = evidence_of(f"src/store.py:1 calls src/app.py:35:\n{fence(CODE)}", tree)
-    assert [shown(quote) for quote in found.quotes] == ["src/app.py:35 relocated > src/app.py:14"]
-    assert [shown(reference) for reference in found.references] == [
+        evidence = evidence_of(f"{above}\n{fence(CODE)}", tree)
+        assert [shown(quote) for quote in evidence.quotes] == VERIFIED
+        assert sorted(map(shown, evidence.references)) == ["src/app.py:14 verified", "src/store.py:1 exists"]
+    evidence = evidence_of(f"src/store.py:1 calls src/app.py:35:\n{fence(CODE)}", tree)
+    assert [shown(quote) for quote in evidence.quotes] == ["src/app.py:35 relocated > src/app.py:14"]
+    assert [shown(reference) for reference in evidence.references] == [
         "src/store.py:1 exists",
         "src/app.py:35 relocated > src/app.py:14",
     ]
@@ -324,9 +324,12 @@ def test_a_fence_below_an_id_quotes_the_location_of_that_finding(head: str, tree
 
 def test_a_wrong_quote_changes_the_outcome_of_its_finding(tree: Path) -> None:
     body = f"{DETAILS}**SEC-001: one**\n\n{fence('launch(the_missiles, now=True)')}\n"
-    found = evidence_of(body, tree, kind="review")
-    assert [quote.outcome for quote in found.quotes] == ["mismatch"]
-    assert [(one.outcome, one.is_quote_location) for one in found.references] == [("mismatch", True), ("exists", False)]
+    evidence = evidence_of(body, tree, kind="review")
+    assert [quote.outcome for quote in evidence.quotes] == ["mismatch"]
+    assert [(claim.outcome, claim.is_quote_location) for claim in evidence.references] == [
+        ("mismatch", True),
+        ("exists", False),
+    ]
 
 
 # --- What is not a quote
@@ -376,9 +379,9 @@ def test_a_shell_script_may_be_quoted_as_one(tree: Path) -> None:
     ],
 )
 def test_code_that_the_text_calls_proposed_is_not_a_quote(label: str, tree: Path) -> None:
-    found = evidence_of(f"{label}\n{fence(NEW)}", tree)
-    assert found.quotes == []
-    assert [reference.outcome for reference in found.references] == ["exists"]
+    evidence = evidence_of(f"{label}\n{fence(NEW)}", tree)
+    assert evidence.quotes == []
+    assert [reference.outcome for reference in evidence.references] == ["exists"]
 
 
 @pytest.mark.parametrize(
@@ -421,10 +424,10 @@ def test_code_after_a_comment_that_introduces_proposed_code_is_not_compared(tree
 
 
 def test_a_fence_that_shows_what_to_create_is_neither_quote_nor_reference(tree: Path) -> None:
-    found = evidence_of(fence("# src/security.py", NEW), tree)
-    assert (found.quotes, found.references) == ([], [])
-    found = evidence_of(fence("# src/security.py:3", NEW), tree)
-    assert [one.outcome for one in (*found.quotes, *found.references)] == ["missing-file", "missing-file"]
+    evidence = evidence_of(fence("# src/security.py", NEW), tree)
+    assert (evidence.quotes, evidence.references) == ([], [])
+    evidence = evidence_of(fence("# src/security.py:3", NEW), tree)
+    assert [claim.outcome for claim in (*evidence.quotes, *evidence.references)] == ["missing-file", "missing-file"]
     assert evidence_of(f"Create `src/security.py`:\n\n{fence(NEW)}", tree).quotes == []
 
 

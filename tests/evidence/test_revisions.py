@@ -50,9 +50,9 @@ def verdict(text: str, root: Path, *, with_history: bool = True) -> Verdict:
 )
 def test_a_text_that_states_a_commit_is_checked_against_the_files_on_disk(head: str, shop: tuple[Path, str]) -> None:
     root, first = shop
-    found = verdict(head.format(first[:9]) + "See `src/app.py:30`.", root)
-    assert found.revision.commit is None
-    (checked,) = (one for one in found.evidence.references if one.line == 30)
+    result = verdict(head.format(first[:9]) + "See `src/app.py:30`.", root)
+    assert result.revision.commit is None
+    (checked,) = (claim for claim in result.evidence.references if claim.line == 30)
     assert (checked.outcome, checked.then and checked.then.commit) == ("outdated", first)
     assert (
         verdict(head.format(first[:9]) + "See `src/app.py:50`.", root).evidence.references[-1].outcome == "out-of-range"
@@ -66,8 +66,8 @@ def test_a_text_that_states_a_commit_is_checked_against_the_files_on_disk(head: 
 def test_a_permalink_is_checked_at_its_commit(shop: tuple[Path, str]) -> None:
     root, first = shop
     address = f"https://github.com/acme/shop/blob/{first}/src/app.py"
-    found = verdict(f"[it]({address}#L30) and {address}#L50", root).evidence.references
-    assert [(one.line, one.outcome, one.commit) for one in found] == [
+    claims = verdict(f"[it]({address}#L30) and {address}#L50", root).evidence.references
+    assert [(claim.line, claim.outcome, claim.commit) for claim in claims] == [
         (30, "exists", first),
         (50, "out-of-range", first),
     ]
@@ -81,14 +81,14 @@ def test_a_permalink_is_checked_at_its_commit(shop: tuple[Path, str]) -> None:
     ],
 )
 def test_a_link_that_is_not_of_this_repository_is_unchecked(address: str, why: str, shop: tuple[Path, str]) -> None:
-    (found,) = verdict(f"See {address}.", shop[0]).evidence.references
-    assert (found.outcome, found.is_elsewhere) == ("unchecked", True)
-    assert why in explain(found)
+    (claim,) = verdict(f"See {address}.", shop[0]).evidence.references
+    assert (claim.outcome, claim.is_elsewhere) == ("unchecked", True)
+    assert why in explain(claim)
 
 
 def test_a_link_to_a_branch_with_a_label_is_a_reference_to_the_checkout(shop: tuple[Path, str]) -> None:
     text = "[app.py:30](https://github.com/acme/shop/blob/main/src/app.py#L30)"
-    assert [shown(one) for one in verdict(text, shop[0], with_history=False).evidence.references] == [
+    assert [shown(claim) for claim in verdict(text, shop[0], with_history=False).evidence.references] == [
         "src/app.py:30 out-of-range"
     ]
 

@@ -110,7 +110,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def accused(text: str, tree: Path, path: str = "") -> Checked:
     """Return the last accusation of a text."""
-    return [one for one in evidence_in(text, tree, path).checked if one.outcome in ACCUSING][-1]
+    return [claim for claim in evidence_in(text, tree, path).checked if claim.outcome in ACCUSING][-1]
 
 
 def test_every_signal_has_a_case_an_example_and_a_lie() -> None:
@@ -131,8 +131,8 @@ def test_a_signal_lowers_an_accusation_by_one_step(name: str, tree: Path) -> Non
 def test_a_lie_is_listed_although_a_signal_fires(name: str, tree: Path) -> None:
     lie = accused(CASES[name].lie, tree)
     assert name in lie.judgement.signals
-    strict = [one for one in evidence_of(CASES[name].lie, tree).checked if one.outcome in ACCUSING]
-    assert {(one.reliability, one.fails) for one in strict} == {("certain", True)}
+    strict = [claim for claim in evidence_of(CASES[name].lie, tree).checked if claim.outcome in ACCUSING]
+    assert {(claim.reliability, claim.fails) for claim in strict} == {("certain", True)}
 
 
 @pytest.mark.parametrize(
@@ -149,9 +149,9 @@ def test_the_path_of_a_plan_or_a_report_is_a_signal(path: str, signals: tuple[st
 
 
 def test_several_signals_lower_it_further_and_the_lowest_is_worth_a_look(tree: Path) -> None:
-    found = accused("# Notes\n\n## Changelog\n\n~~Removed `shop/old.py:3`~~, an upstream file", tree)
-    assert set(found.judgement.signals) >= {"past", "removed", "other-project"}
-    assert (found.outcome, found.reliability, found.fails) == ("missing-file", "look", False)
+    claim = accused("# Notes\n\n## Changelog\n\n~~Removed `shop/old.py:3`~~, an upstream file", tree)
+    assert set(claim.judgement.signals) >= {"past", "removed", "other-project"}
+    assert (claim.outcome, claim.reliability, claim.fails) == ("missing-file", "look", False)
 
 
 def test_signals_words_and_fields_stay_few() -> None:

@@ -250,12 +250,12 @@ def test_a_repeated_command_is_compared_with_the_claim(
         *("check", "answer.md", "--repo", str(TREE), "--rerun", command, "--select", "test-run-unseen"),
         *("--format", "json"),
     )
-    (found,) = done.json["results"]
-    assert [violation["message"] for violation in found["violations"]] == [
+    (result,) = done.json["results"]
+    assert [violation["message"] for violation in result["violations"]] == [
         line.format(command=command[:80]) for line in expected
     ]
     assert done.code == bool(expected)
-    assert "test-run-unseen" not in [entry["rule"] for entry in found["not_run"]]
+    assert "test-run-unseen" not in [entry["rule"] for entry in result["not_run"]]
 
 
 def test_a_repeated_command_is_not_a_receipt_of_the_agent(tmp_path: Path) -> None:

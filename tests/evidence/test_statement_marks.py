@@ -90,9 +90,9 @@ def pattern_of(name: str) -> re.Pattern[str]:
 @settings(suppress_health_check=list(HealthCheck), max_examples=150, deadline=None)
 @given(data=st.data())
 def test_what_an_expression_matches_has_a_mark(name: str, data: st.DataObject) -> None:
-    found = pattern_of(name).search(data.draw(st.from_regex(pattern_of(name))))
-    assert found is not None
-    assert any(mark in folded(found[0]) for mark in FAMILIES[name]), found[0]
+    match = pattern_of(name).search(data.draw(st.from_regex(pattern_of(name))))
+    assert match is not None
+    assert any(mark in folded(match[0]) for mark in FAMILIES[name]), match[0]
 
 
 def unfiltered(text: str) -> list[Any]:

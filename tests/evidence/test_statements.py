@@ -34,8 +34,8 @@ def checked(text: str, *receipts: Receipt, **options: Any) -> list[CheckedStatem
 
 def outcome(text: str, *receipts: Receipt, **options: Any) -> tuple[str, str]:
     """Return the outcome of the only statement of a text, and why."""
-    (one,) = checked(text, *receipts, **options)
-    return one.outcome, one.why
+    (statement,) = checked(text, *receipts, **options)
+    return statement.outcome, statement.why
 
 
 def _receipt(call: dict[str, Any]) -> Receipt:
@@ -49,9 +49,9 @@ def _receipt(call: dict[str, Any]) -> Receipt:
 def test_untrue_statements_are_found_and_true_ones_are_not_accused(record: dict[str, Any]) -> None:
     calls = [_receipt(call) for call in record["calls"]]
     for text in record["false"]:
-        assert any(one.fails for one in checked(text, *calls)), text
+        assert any(statement.fails for statement in checked(text, *calls)), text
     for text in record["true"]:
-        assert [one.why for one in checked(text, *calls) if one.fails] == [], text
+        assert [statement.why for statement in checked(text, *calls) if statement.fails] == [], text
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,10 @@ def test_untrue_statements_are_found_and_true_ones_are_not_accused(record: dict[
     ],
 )
 def test_the_results_of_tests_are_statements(text: str, passed: bool, command: str) -> None:
-    found = read_statements(f"#### Test Results\n{text}")
-    assert [(one.passed, one.command) for one in found if one.kind == "run"] == [(passed, command)]
+    statements = read_statements(f"#### Test Results\n{text}")
+    assert [(statement.passed, statement.command) for statement in statements if statement.kind == "run"] == [
+        (passed, command)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -92,8 +94,8 @@ def test_other_texts_state_no_finished_work(text: str) -> None:
 
 
 def test_the_whole_sentence_is_kept_with_the_names_of_files() -> None:
-    (one,) = read_statements("It is done. I fixed lib/express.js v1.2 for Node.js 20. Bye.")
-    assert (one.text, one.paths) == ("I fixed lib/express.js v1.2 for Node.js 20.", ("lib/express.js",))
+    (statement,) = read_statements("It is done. I fixed lib/express.js v1.2 for Node.js 20. Bye.")
+    assert (statement.text, statement.paths) == ("I fixed lib/express.js v1.2 for Node.js 20.", ("lib/express.js",))
 
 
 def test_a_repeated_command_decides() -> None:
@@ -218,7 +220,7 @@ def test_check_lists_statements_as_claims(tmp_path: Path) -> None:
         ("run", "All 3 tests pass.", "verified", ""),
         ("change", "I pushed it.", "unseen", "no call pushed anything"),
     ]
-    assert [one["rule"] for one in result["violations"]] == ["change-unseen"]
+    assert [violation["rule"] for violation in result["violations"]] == ["change-unseen"]
 
 
 FAILED = bash("pytest -q", 1, "FAILED tests/test_a.py::test_x\n1 failed, 47 passed in 0.91s")
@@ -247,15 +249,15 @@ def test_a_share_of_the_tests_is_compared_with_what_was_printed(text: str, run: 
     ["46 of the 48 tests pass.", "47 of 49 tests pass.", "All but two of the 48 tests pass.", "48/48 tests pass."],
 )
 def test_another_share_of_the_tests_is_contradicted(text: str) -> None:
-    found, why = outcome(text, FAILED)
-    assert found == "contradicted"
+    actual, why = outcome(text, FAILED)
+    assert actual == "contradicted"
     assert "`1 failed, 47 passed in 0.91s`" in why
 
 
 def test_a_run_of_a_part_does_not_show_that_all_tests_pass() -> None:
-    (one,) = checked("All tests pass.", PART)
-    assert (one.outcome, one.reason) == ("unchecked", "run-part")
-    assert one.why == "only a part of the tests ran: `pytest -q tests/test_a.py`"
+    (statement,) = checked("All tests pass.", PART)
+    assert (statement.outcome, statement.reason) == ("unchecked", "run-part")
+    assert statement.why == "only a part of the tests ran: `pytest -q tests/test_a.py`"
     whole = bash("pytest -q", 0, "48 passed in 2.00s")
     for runs in ((whole, PART), (PART, whole)):
         assert outcome("All tests pass.", *runs)[0] == "verified"

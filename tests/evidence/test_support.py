@@ -179,7 +179,7 @@ def checked(sources: Sources, claimed: int) -> tuple[float | None, list[str]]:
     """Return the supported confidence, and the messages of the rule for a claimed score."""
     text = sample_text("generic").replace("90 - every", f"{claimed} - every")
     (verdict,) = check_text(text, sources=sources)
-    rule = [found.message for found in verdict.violations if found.rule == "confidence-unsupported"]
+    rule = [violation.message for violation in verdict.violations if violation.rule == "confidence-unsupported"]
     return verdict.confidence.supported, rule
 
 

@@ -153,8 +153,8 @@ _TEXTS: dict[str, str] = {
 
 
 def _expected(text: str) -> tuple[str, ...]:
-    found = text.split(", ") if text else []
-    return tuple(one if OUTCOMES.keys() & one.split() else f"{one} exists" for one in found)
+    outcomes = text.split(", ") if text else []
+    return tuple(outcome if OUTCOMES.keys() & outcome.split() else f"{outcome} exists" for outcome in outcomes)
 
 
 SAMPLES = tuple(Sample(text, _expected(expected)) for text, expected in _TEXTS.items())

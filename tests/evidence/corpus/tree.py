@@ -137,8 +137,8 @@ def location(checked: Checked) -> str:
 
 def shown(checked: Checked) -> str:
     """Return `path:line outcome`, with `> path:line` if something was found."""
-    found = f" > {format_expected(checked.found.path, checked.found.line)}" if checked.found is not None else ""
-    return f"{location(checked)} {checked.outcome}{found}"
+    target = f" > {format_expected(checked.found.path, checked.found.line)}" if checked.found is not None else ""
+    return f"{location(checked)} {checked.outcome}{target}"
 
 
 def references(body: str, tree: Path | Workspace | None, **options: str) -> list[str]:
