@@ -98,7 +98,7 @@ def reports(draw: st.DrawFn) -> list[Report]:
     made = []
     for _ in range(draw(st.integers(0, 5))):
         agent = draw(st.sampled_from(AGENTS))
-        own = draw(st.lists(rows(agent), max_size=6))
+        agent_rows = draw(st.lists(rows(agent), max_size=6))
         statements = tuple(
             ReportedStatement(
                 agent, "compliance", draw(st.sampled_from(["tokens", "logs"])), draw(st.sampled_from(["PASS", "FAIL"]))
@@ -110,7 +110,7 @@ def reports(draw: st.DrawFn) -> list[Report]:
                 agent=agent,
                 status=draw(st.sampled_from(["SUCCESS", "PARTIAL", "FAILED"])),
                 verdict=draw(st.sampled_from(["accept", "revise", "reject", None])),
-                rows=tuple(own),
+                rows=tuple(agent_rows),
                 statements=statements,
                 confidence=draw(st.one_of(st.none(), st.floats(0, 100))),
             )

@@ -26,12 +26,12 @@ def merge() -> Merge:
 
 
 def finding_of(merge: Merge, name: str, agent: str) -> MergedFinding:
-    (found,) = [
+    (matching,) = [
         finding
         for finding in (*merge.findings, *merge.dropped)
         if any(opinion.id == name and opinion.agent == agent for opinion in finding.opinions)
     ]
-    return found
+    return matching
 
 
 def test_the_examples_merge_into_the_documented_counts(merge: Merge) -> None:

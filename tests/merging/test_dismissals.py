@@ -44,7 +44,7 @@ def tree(tmp_path: Path) -> WorkTree:
 
 
 def merged(*rows: ReportedFinding) -> Merge:
-    return merge_reports([report(one.opinion.agent, one) for one in rows], MergeSettings())
+    return merge_reports([report(each.opinion.agent, each) for each in rows], MergeSettings())
 
 
 def sql(**fields: Any) -> ReportedFinding:
@@ -102,8 +102,8 @@ def test_a_dismissal_expires_with_its_code(tree: WorkTree) -> None:
 
 
 def test_a_finding_of_an_agent_is_matched_by_its_title(tree: WorkTree) -> None:
-    own = row("security-auditor", title="Search text is pasted into SQL", line=2, name="SEC-001")
-    entry = dismissed(merged(own), tree)
+    reported = row("security-auditor", title="Search text is pasted into SQL", line=2, name="SEC-001")
+    entry = dismissed(merged(reported), tree)
     again = row("security-auditor", title="Search text is pasted  into sql.", line=2, name="SEC-009")
     assert after(merged(again), entry, tree) == []
 
@@ -131,7 +131,7 @@ def test_a_dismissal_is_judged_again_when_a_merge_is_merged(tree: WorkTree) -> N
 
 def test_a_finding_is_found_by_its_fingerprint_its_id_or_its_location(tree: WorkTree) -> None:
     merge = apply_dismissals(merged(sql(), row("a", path="a.py", line=4, name="QA-1")), [], tree)
-    finding = next(one for one in merge.findings if one.id == "B608")
+    finding = next(each for each in merge.findings if each.id == "B608")
     for name in (finding.fingerprint, finding.fingerprint[:6].upper(), "B608", "a.py:2"):
         assert find_finding(merge, name) == finding
     with pytest.raises(UsageError, match="no finding 'zzz' in this report"):
@@ -147,9 +147,9 @@ def test_a_finding_is_found_by_its_fingerprint_its_id_or_its_location(tree: Work
 
 def test_an_id_that_looks_like_a_fingerprint_is_an_id(tree: WorkTree) -> None:
     merge = apply_dismissals(merged(sql(), sql(line=4, name="QA-1", title="slow", agent="a")), [], tree)
-    other = next(one for one in merge.findings if one.id == "QA-1")
+    other = next(each for each in merge.findings if each.id == "QA-1")
     swapped = msgspec.structs.replace(other, fingerprint="b608b608b608")
-    mixed = msgspec.structs.replace(merge, findings=(swapped, *(one for one in merge.findings if one.id == "B608")))
+    mixed = msgspec.structs.replace(merge, findings=(swapped, *(each for each in merge.findings if each.id == "B608")))
     assert find_finding(mixed, "B608").id == "B608"
     assert find_finding(mixed, "b608b").id == "QA-1"
 
@@ -177,9 +177,9 @@ entries = st.lists(
 
 @given(entries)
 def test_any_entries_are_read_back_as_they_were_written(given_entries: list[Dismissal]) -> None:
-    found = read_dismissals(render_dismissals(given_entries).encode())
-    assert sorted(found, key=repr) == sorted(given_entries, key=repr)
-    assert render_dismissals(found) == render_dismissals(reversed(given_entries))
+    entries = read_dismissals(render_dismissals(given_entries).encode())
+    assert sorted(entries, key=repr) == sorted(given_entries, key=repr)
+    assert render_dismissals(entries) == render_dismissals(reversed(given_entries))
 
 
 @pytest.mark.parametrize(
@@ -237,10 +237,10 @@ def test_a_person_dismisses_a_finding_and_restores_it(remit: Remit, tree: WorkTr
     name = first.out.partition("#")[2].split()[0]
     done = remit("dismiss", name, "--why", "a constant")
     assert re.match(rf"dismissed B608 #{name}\w{{4}}  a.py:2  SQL injection\n", done.out)
-    found = remit(*merge)
-    assert found.code == 0
-    assert "Dismissed  1" in found.out
-    assert "0 findings · 1 result · 0 conflicts · 1 dropped (1 dismissed)" in found.out
+    outcome = remit(*merge)
+    assert outcome.code == 0
+    assert "Dismissed  1" in outcome.out
+    assert "0 findings · 1 result · 0 conflicts · 1 dropped (1 dismissed)" in outcome.out
     written = json.loads(remit("merge", "bandit.sarif", "--format", "sarif").out)
     (result,) = written["runs"][0]["results"]
     assert result["suppressions"][0]["status"] == "accepted"
@@ -252,7 +252,7 @@ def test_a_person_dismisses_a_finding_and_restores_it(remit: Remit, tree: WorkTr
 
 def review(*rows: str) -> str:
     head = "| ID | Issue | File:Line | Severity | Confidence |\n|---|---|---|---|---|\n"
-    table = head + "".join(f"| {one} |\n" for one in rows)
+    table = head + "".join(f"| {each} |\n" for each in rows)
     return f"### Status\nSUCCESS\n\n### Findings\n\n#### Issues Detected\n{table}"
 
 
@@ -319,9 +319,9 @@ def test_a_dismissal_whose_code_changed_is_reported(remit: Remit, tree: WorkTree
     (tree.root / "bandit.sarif").write_text(sarif(), encoding="utf-8")
     assert remit("dismiss", "a.py:2", "--why", "a constant", "--from", "bandit.sarif").code == 0
     (tree.root / "a.py").write_text(CODE.replace("SELECT", "DELETE"), encoding="utf-8")
-    found = remit("merge", "bandit.sarif", "--fail-on", "important")
-    assert found.code == 1
-    assert "the code of 1 dismissed finding changed" in found.err
+    outcome = remit("merge", "bandit.sarif", "--fail-on", "important")
+    assert outcome.code == 1
+    assert "the code of 1 dismissed finding changed" in outcome.err
 
 
 @pytest.mark.parametrize(
@@ -334,8 +334,8 @@ def test_a_dismissal_whose_code_changed_is_reported(remit: Remit, tree: WorkTree
     ],
 )
 def test_mistakes_are_one_line(remit: Remit, words: tuple[str, ...], message: str) -> None:
-    found = remit(*words)
-    assert (found.code, message in found.err, found.err.count("\n")) == (2, True, 1)
+    outcome = remit(*words)
+    assert (outcome.code, message in outcome.err, outcome.err.count("\n")) == (2, True, 1)
 
 
 def test_a_merge_from_before_there_were_fingerprints_can_be_searched(remit: Remit, tree: WorkTree) -> None:

@@ -49,8 +49,10 @@ def test_new_ids_of_two_ids_that_could_become_one_differ(one: str, other: str, i
 
 def test_results_of_one_rule_are_numbered_by_location() -> None:
     lines = (30, 4, 17)
-    found = [row("bandit", path="a.py", line=line, name="DS-26", rule="DS-26", title=f"at {line}") for line in lines]
-    merge = merged(report("bandit", *found))
+    rows_of_rule = [
+        row("bandit", path="a.py", line=line, name="DS-26", rule="DS-26", title=f"at {line}") for line in lines
+    ]
+    merge = merged(report("bandit", *rows_of_rule))
     assert {finding.line: finding.id for finding in merge.findings} == {4: "DS-26", 17: "DS-26-2", 30: "DS-26-3"}
 
 

@@ -83,12 +83,12 @@ def test_a_window_joins_lines_that_are_near() -> None:
 def brute_force(spans: list[tuple[int, int]], window: int) -> list[list[int]]:
     """Components by comparing every pair."""
     sets = [{index} for index in range(len(spans))]
-    for one in range(len(spans)):
-        for other in range(one):
-            shared = min(spans[one][1], spans[other][1]) - max(spans[one][0], spans[other][0]) + 1
-            shorter = min(last - first + 1 for first, last in (spans[one], spans[other]))
+    for first in range(len(spans)):
+        for other in range(first):
+            shared = min(spans[first][1], spans[other][1]) - max(spans[first][0], spans[other][0]) + 1
+            shorter = min(last - first + 1 for first, last in (spans[first], spans[other]))
             if shared * 2 > shorter or (window and 1 - shared <= window):
-                joined = next(s for s in sets if one in s) | next(s for s in sets if other in s)
+                joined = next(s for s in sets if first in s) | next(s for s in sets if other in s)
                 sets = [s for s in sets if not s & joined] + [joined]
     return sorted(sorted(members) for members in sets)
 
@@ -99,8 +99,8 @@ SPANS = st.tuples(st.integers(1, 40), st.integers(0, 20)).map(lambda s: (s[0], s
 @given(st.lists(SPANS, max_size=14) | st.lists(SPANS, min_size=2, max_size=2), st.sampled_from([0, 0, 1, 3]))
 def test_grouping_is_what_comparing_every_pair_gives(spans: list[tuple[int, int]], window: int) -> None:
     marked = [at(first, last, name=str(index), title=_different(index)) for index, (first, last) in enumerate(spans)]
-    found = sorted(sorted(int(s.opinion.id) for s in members) for members in grouped(marked, window))
-    assert found == brute_force(spans, window)
+    groups = sorted(sorted(int(s.opinion.id) for s in members) for members in grouped(marked, window))
+    assert groups == brute_force(spans, window)
 
 
 def _different(index: int) -> str:
@@ -121,16 +121,16 @@ def test_rows_of_different_agents_are_split_as_those_of_any_agents(
     places: list[tuple[tuple[int, int], str, str, str]],
 ) -> None:
     rows = [at(*span, category=c, title=t, fingerprint=f, name=f"{n}") for n, (span, c, t, f) in enumerate(places)]
-    found = sorted(sorted(one.opinion.id for one in members) for members in grouped(rows))
+    groups = sorted(sorted(row.opinion.id for row in members) for members in grouped(rows))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(grouping, "_is_one_each", lambda _: False)
-        assert found == sorted(sorted(one.opinion.id for one in members) for members in grouped(rows))
+        assert groups == sorted(sorted(row.opinion.id for row in members) for members in grouped(rows))
 
 
 def test_a_line_number_may_have_any_size() -> None:
     rows = [at(2**70), at(2**70), at(2**70 + 9), at(3)]
-    assert [[one.opinion.line for one in members] for members in grouped(rows)] == [[2**70 + 9], [3], [2**70, 2**70]]
-    reports = [Report(agent=one.opinion.agent, status="SUCCESS", verdict=None, rows=(one,)) for one in rows]
+    assert [[row.opinion.line for row in members] for members in grouped(rows)] == [[2**70 + 9], [3], [2**70, 2**70]]
+    reports = [Report(agent=row.opinion.agent, status="SUCCESS", verdict=None, rows=(row,)) for row in rows]
     merged = merge_reports(reports, MergeSettings())
     assert [finding.line for finding in merged.findings] == [2**70, 3, 2**70 + 9]
 

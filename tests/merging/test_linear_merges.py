@@ -32,21 +32,24 @@ LINEAR = 10.5
 def reports(number: int, *, in_file: int, lines: int = 1000) -> list[Report]:
     """Return reports of five agents with this number of findings, a fixed number in each file, all with a few ids."""
     rows: dict[str, list[ReportedFinding]] = {}
-    for at in range(number):
-        agent = f"agent-{at % 5}"
+    for index in range(number):
+        agent = f"agent-{index % 5}"
         opinion = Opinion(
             agent=agent,
-            id=f"QA-{at % 7:03}",
-            severity=("minor", "important", "critical")[at % 3],  # type: ignore[arg-type]
-            confidence=float(50 + at % 50),
-            line=1 + at * 37 % lines,
-            title=f"Fault {at % 11} of the kind {at % 13}",
+            id=f"QA-{index % 7:03}",
+            severity=("minor", "important", "critical")[index % 3],  # type: ignore[arg-type]
+            confidence=float(50 + index % 50),
+            line=1 + index * 37 % lines,
+            title=f"Fault {index % 11} of the kind {index % 13}",
         )
         row = ReportedFinding(
-            opinion=opinion, path=f"m{at // in_file}.py", end_line=None, category="quality", verified=True
+            opinion=opinion, path=f"m{index // in_file}.py", end_line=None, category="quality", verified=True
         )
         rows.setdefault(agent, []).append(row)
-    return [Report(agent=name, status="SUCCESS", verdict="accept", rows=tuple(own)) for name, own in rows.items()]
+    return [
+        Report(agent=name, status="SUCCESS", verdict="accept", rows=tuple(agent_rows))
+        for name, agent_rows in rows.items()
+    ]
 
 
 def operations(work: Callable[[], object]) -> int:
@@ -70,18 +73,18 @@ def operations(work: Callable[[], object]) -> int:
 def test_a_merge_calls_functions_in_proportion_to_its_findings(in_file: int) -> None:
     merge_reports(reports(FEW, in_file=in_file), MergeSettings())  # so that what is computed once is computed before
     each = [reports(number, in_file=in_file) for number in (FEW, MANY)]
-    few, many = (operations(partial(merge_reports, own, MergeSettings())) for own in each)
+    few, many = (operations(partial(merge_reports, reports_of_merge, MergeSettings())) for reports_of_merge in each)
     assert many <= LINEAR * few
 
 
 @pytest.mark.parametrize("lines", [1, 20, 1000], ids=["one-line", "dense", "sparse"])
 def test_a_finding_is_compared_with_a_limited_number_of_others(lines: int, monkeypatch: pytest.MonkeyPatch) -> None:
     compared = Counter[int]()
-    own = grouping.same_problem
+    original = grouping.same_problem
 
-    def same_problem(one: ReportedFinding, other: ReportedFinding) -> float:
+    def same_problem(first: ReportedFinding, other: ReportedFinding) -> float:
         compared[number] += 1
-        return own(one, other)
+        return original(first, other)
 
     monkeypatch.setattr(grouping, "same_problem", same_problem)
     for number in (FEW, MANY):
@@ -124,11 +127,11 @@ def test_a_file_is_read_once_however_many_findings_cite_it(tmp_path: Path, monke
     count = FEW // 50
     workspace = tree(tmp_path, count)
     made: list[str] = []
-    own = files.SourceFile.__init__
+    original = files.SourceFile.__init__
 
     def init(self: files.SourceFile, path: str, data: bytes) -> None:
         made.append(path)
-        own(self, path, data)
+        original(self, path, data)
 
     monkeypatch.setattr(files.SourceFile, "__init__", init)
     for merge in (stored(FEW), merge_reports(reports(FEW, in_file=50), MergeSettings(threshold=0))):

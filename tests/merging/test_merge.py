@@ -21,9 +21,9 @@ def merged(*given_reports: Report, **settings: object) -> Merge:
     return merge_reports(given_reports, MergeSettings(**settings))  # type: ignore[arg-type]
 
 
-def pair(one: float, other: float, **rest: object) -> tuple[Report, Report]:
+def pair(first: float, other: float, **rest: object) -> tuple[Report, Report]:
     return (
-        report("security-auditor", row("security-auditor", score=one, **rest)),  # type: ignore[arg-type]
+        report("security-auditor", row("security-auditor", score=first, **rest)),  # type: ignore[arg-type]
         report("qa-engineer", row("qa-engineer", score=other, **rest)),  # type: ignore[arg-type]
     )
 
@@ -67,9 +67,9 @@ def test_weights_count_by_agent_and_category() -> None:
 
 
 def test_the_same_agent_twice_counts_once_with_its_best_score_and_all_its_words() -> None:
-    one = report("qa-engineer", row(score=85, title="Total is rounded twice", details="because"))
+    first = report("qa-engineer", row(score=85, title="Total is rounded twice", details="because"))
     other = report("qa-engineer", row(score=92, title="The total is rounded", details="therefore", name="QA-007"))
-    (finding,) = merged(one, other).findings
+    (finding,) = merged(first, other).findings
     assert (finding.confidence, finding.agents, finding.flags) == (92, ("qa-engineer",), ())
     assert finding.title == "The total is rounded"
     assert [member.id for member in finding.members] == ["QA-001", "QA-007"]
@@ -99,34 +99,34 @@ def test_different_problems_of_one_agent_on_one_line_are_different_findings() ->
 
 def test_rules_of_a_tool_decide_before_titles() -> None:
     same = {"title": "Too many of something"}
-    one, other = (
+    first, other = (
         row("ruff", rule="PLR0912", name="PLR0912", **same),
         row("ruff", rule="PLR0913", name="PLR0913", **same),
     )
-    assert len(merged(report("ruff", one, other)).findings) == 2
+    assert len(merged(report("ruff", first, other)).findings) == 2
     again = row("ruff", rule="PLR0912", name="PLR0912", title="Other words")
-    (finding,) = merged(report("ruff", one, again)).findings
+    (finding,) = merged(report("ruff", first, again)).findings
     assert [(member.agent, member.id) for member in finding.members] == [("ruff", "PLR0912")] * 2
 
 
 def test_the_same_rule_of_two_tools_on_one_line_agrees() -> None:
-    one = row("grype", rule="CVE-2021-1", name="CVE-2021-1", title="openssl 1.0 is vulnerable", category="security")
+    first = row("grype", rule="CVE-2021-1", name="CVE-2021-1", title="openssl 1.0 is vulnerable", category="security")
     other = row("trivy", rule="CVE-2021-1", name="CVE-2021-1", title="Buffer overflow", category="general")
-    (finding,) = merged(report("grype", one), report("trivy", other)).findings
+    (finding,) = merged(report("grype", first), report("trivy", other)).findings
     assert finding.agents == ("grype", "trivy")
 
 
 def test_one_matter_in_two_categories_is_one_finding() -> None:
-    one = row("security-auditor", score=95, category="security", title="SQL injection in search", name="SEC-001")
+    first = row("security-auditor", score=95, category="security", title="SQL injection in search", name="SEC-001")
     other = row("qa-engineer", score=78, category="quality", title="Search: SQL Injection", name="QA-001")
-    (finding,) = merged(report("security-auditor", one), report("qa-engineer", other)).findings
+    (finding,) = merged(report("security-auditor", first), report("qa-engineer", other)).findings
     assert (finding.confidence, finding.category, finding.id) == (96.5, "security", "SEC-001")
     assert [(member.agent, member.id) for member in finding.members] == [
         ("qa-engineer", "QA-001"),
         ("security-auditor", "SEC-001"),
     ]
     apart = row("qa-engineer", score=90, category="quality", title="Variable name is misleading")
-    assert len(merged(report("security-auditor", one), report("qa-engineer", apart)).findings) == 2
+    assert len(merged(report("security-auditor", first), report("qa-engineer", apart)).findings) == 2
 
 
 def test_an_agent_with_several_problems_at_a_place_splits_it_by_problem() -> None:
@@ -193,9 +193,9 @@ def test_members_on_other_lines_have_their_line() -> None:
 
 
 def test_each_agent_keeps_its_own_severity_and_score() -> None:
-    one = report("a", row("a", severity="critical", score=60))
+    first = report("a", row("a", severity="critical", score=60))
     other = report("b", row("b", severity="important", score=95))
-    (finding,) = merged(one, other).findings
+    (finding,) = merged(first, other).findings
     assert finding.severity == "critical"
     assert [(o.agent, o.severity, o.confidence) for o in finding.opinions] == [
         ("a", "critical", 60),
@@ -204,15 +204,15 @@ def test_each_agent_keeps_its_own_severity_and_score() -> None:
 
 
 def test_critical_and_minor_for_one_finding_is_a_conflict() -> None:
-    found = merged(report("a", row("a", severity="critical")), report("b", row("b", severity="minor"))).conflicts
-    assert [(c.kind, c.agents) for c in found] == [("severity", ("a", "b"))]
+    conflicts = merged(report("a", row("a", severity="critical")), report("b", row("b", severity="minor"))).conflicts
+    assert [(c.kind, c.agents) for c in conflicts] == [("severity", ("a", "b"))]
     assert not merged(report("a", row("a", severity="critical")), report("b", row("b", severity="important"))).conflicts
 
 
 def test_of_many_that_disagree_the_same_two_are_always_named() -> None:
     said = (("a", "critical", 95), ("b", "minor", 60), ("c", "critical", 95), ("d", "minor", 60), ("e", None, 80))
-    found = [report(agent, row(agent, severity=severity, score=score)) for agent, severity, score in said]  # type: ignore[arg-type]
-    assert [conflict.why for conflict in merged(*found).conflicts] == [
+    agent_reports = [report(agent, row(agent, severity=severity, score=score)) for agent, severity, score in said]  # type: ignore[arg-type]
+    assert [conflict.why for conflict in merged(*agent_reports).conflicts] == [
         "c gives it 95, b 60 (at a.py:10)",
         "c calls it critical, b minor (at a.py:10)",
     ]
@@ -224,8 +224,8 @@ def test_scores_thirty_apart_are_a_conflict(low: float, count: int) -> None:
 
 
 def test_a_missing_score_is_not_a_conflict() -> None:
-    one, other = report("a", row("a", score=100)), report("b", row("b", score=50, unscored=True))
-    outcome = merged(one, other)
+    first, other = report("a", row("a", score=100)), report("b", row("b", score=50, unscored=True))
+    outcome = merged(first, other)
     assert not outcome.conflicts
     assert "unscored" in outcome.findings[0].flags
 
@@ -264,29 +264,29 @@ def test_a_finding_in_a_conflict_is_disputed_and_stays_so_when_merged_again() ->
     ],
 )
 def test_a_reason_names_the_cause_of_a_low_score(said: dict[str, object], cause: str) -> None:
-    one = row("a", score=70, **said)  # type: ignore[arg-type]
-    assert merged(report("a", one)).dropped[0].reason == f"confidence 70 is under 80{cause}"
+    first = row("a", score=70, **said)  # type: ignore[arg-type]
+    assert merged(report("a", first)).dropped[0].reason == f"confidence 70 is under 80{cause}"
 
 
 def test_a_reason_of_several_agents_names_the_agent_of_each_cause() -> None:
-    one, other = row("a", score=60, unscored=True), row("b", score=62)
-    assert merged(report("a", one), report("b", other)).dropped[0].reason == (
+    first, other = row("a", score=60, unscored=True), row("b", score=62)
+    assert merged(report("a", first), report("b", other)).dropped[0].reason == (
         "confidence 71 is under 80 (a: no score given)"
     )
 
 
 def test_flags_of_one_agent_stay_with_its_opinion() -> None:
-    one, other = row("a", flags=("revise",)), row("b", unscored=True)
-    (finding,) = merged(report("a", one), report("b", other)).findings
+    first, other = row("a", flags=("revise",)), row("b", unscored=True)
+    (finding,) = merged(report("a", first), report("b", other)).findings
     assert [opinion.flags for opinion in finding.opinions] == [("revise",), ("unscored",)]
     assert finding.flags == ("agreed", "revise", "unscored")
 
 
 def test_flags_of_a_merge_written_before_opinions_had_any_are_kept() -> None:
-    told = msgspec.to_builtins(merged(report("a", row("a", flags=("revise",))), *pair(95, 60)))
-    for opinion in told["findings"][0]["opinions"]:
+    written = msgspec.to_builtins(merged(report("a", row("a", flags=("revise",))), *pair(95, 60)))
+    for opinion in written["findings"][0]["opinions"]:
         del opinion["flags"], opinion["evidence"], opinion["claimed_line"]
-    old = msgspec.convert(told, Merge)
+    old = msgspec.convert(written, Merge)
     assert merge_reports(reports_of(old), DEFAULT, [old]).findings[0].flags == old.findings[0].flags
 
 
@@ -313,16 +313,16 @@ def test_an_input_merged_with_its_own_merge_repeats_nothing() -> None:
 
 
 def test_a_standard_is_compared_without_case_and_printed_as_written() -> None:
-    one = report("a", statements=(ReportedStatement("a", "compliance", "OWASP A02  Crypto", "PASS"),))
+    first = report("a", statements=(ReportedStatement("a", "compliance", "OWASP A02  Crypto", "PASS"),))
     other = report("b", statements=(ReportedStatement("b", "compliance", "owasp a02 crypto", "FAIL"),))
-    assert [c.finding for c in merged(one, other).conflicts] == ["OWASP A02 Crypto"]
+    assert [c.finding for c in merged(first, other).conflicts] == ["OWASP A02 Crypto"]
 
 
 def test_pass_and_fail_for_one_standard_is_a_conflict() -> None:
-    one = report("a", statements=(ReportedStatement("a", "compliance", "tokens", "PASS"),))
+    first = report("a", statements=(ReportedStatement("a", "compliance", "tokens", "PASS"),))
     other = report("b", statements=(ReportedStatement("b", "compliance", "tokens", "FAIL"),))
-    assert [c.kind for c in merged(one, other).conflicts] == ["compliance"]
-    assert not merged(one).conflicts
+    assert [c.kind for c in merged(first, other).conflicts] == ["compliance"]
+    assert not merged(first).conflicts
 
 
 def test_a_claim_that_could_not_be_verified_at_the_place_of_a_finding_is_a_conflict() -> None:
@@ -370,9 +370,9 @@ def test_an_expected_agent_that_is_missing_has_failed() -> None:
 def test_the_order_of_the_inputs_does_not_change_a_byte(given_reports: list[Report], chance: random.Random) -> None:
     shuffled = [msgspec.structs.replace(r, rows=tuple(chance.sample(r.rows, len(r.rows)))) for r in given_reports]
     chance.shuffle(shuffled)
-    one, other = merge_reports(given_reports, DEFAULT), merge_reports(shuffled, DEFAULT)
-    assert msgspec.json.encode(one.findings) == msgspec.json.encode(other.findings)
-    assert msgspec.json.encode(one) == msgspec.json.encode(other)
+    first, other = merge_reports(given_reports, DEFAULT), merge_reports(shuffled, DEFAULT)
+    assert msgspec.json.encode(first.findings) == msgspec.json.encode(other.findings)
+    assert msgspec.json.encode(first) == msgspec.json.encode(other)
 
 
 @pytest.mark.parametrize(
@@ -387,8 +387,8 @@ def test_the_order_of_the_inputs_does_not_change_a_byte(given_reports: list[Repo
     ],
 )
 def test_nothing_and_almost_nothing_keep_one_order(places: list[dict[str, object]]) -> None:
-    one, other = (report("a", row("a", **place)) for place in places)  # type: ignore[arg-type]
-    assert msgspec.json.encode(merged(one, other)) == msgspec.json.encode(merged(other, one))
+    first, other = (report("a", row("a", **place)) for place in places)  # type: ignore[arg-type]
+    assert msgspec.json.encode(merged(first, other)) == msgspec.json.encode(merged(other, first))
 
 
 def test_a_confidence_of_zero_is_printed_as_0_with_either_sign() -> None:
@@ -397,8 +397,8 @@ def test_a_confidence_of_zero_is_printed_as_0_with_either_sign() -> None:
 
 
 def test_an_agent_without_a_verdict_sorts_next_to_one_with_an_empty_verdict() -> None:
-    one, other = (Report(agent="a", status="SUCCESS", verdict=verdict) for verdict in (None, ""))
-    assert merged(one, other) == merged(other, one)
+    first, other = (Report(agent="a", status="SUCCESS", verdict=verdict) for verdict in (None, ""))
+    assert merged(first, other) == merged(other, first)
 
 
 @given(reports(), st.sampled_from(["mean", "max", "floor"]))
@@ -413,8 +413,8 @@ def test_merging_a_merge_gives_the_same_bytes(given_reports: list[Report], polic
 def test_every_row_is_a_member_of_exactly_one_finding(given_reports: list[Report]) -> None:
     outcome = merge_reports(given_reports, DEFAULT)
     expected = sorted((row.opinion.agent, row.opinion.id) for report in given_reports for row in report.rows)
-    found = sorted((m.agent, m.id) for f in (*outcome.findings, *outcome.dropped) for m in f.members)
-    assert found == expected
+    members = sorted((m.agent, m.id) for f in (*outcome.findings, *outcome.dropped) for m in f.members)
+    assert members == expected
     assert outcome.counts.rows == len(expected)
     assert all(isinstance(finding.reason, str) and finding.reason for finding in outcome.dropped)
 
@@ -427,35 +427,35 @@ def test_the_severity_of_a_row_is_never_lowered(given_reports: list[Report]) -> 
             report,
             rows=tuple(
                 msgspec.structs.replace(
-                    row, opinion=msgspec.structs.replace(row.opinion, id=f"{row.opinion.severity}-{at}-{number}")
+                    row, opinion=msgspec.structs.replace(row.opinion, id=f"{row.opinion.severity}-{position}-{number}")
                 )
                 for number, row in enumerate(report.rows)
             ),
         )
-        for at, report in enumerate(given_reports)
+        for position, report in enumerate(given_reports)
     ]
     outcome = merge_reports(marked, DEFAULT)
     for finding in (*outcome.findings, *outcome.dropped):
-        own = [member.id.partition("-")[0] for member in finding.members]
-        ranks = [SCALE.index(word) for word in own if word in SCALE]  # type: ignore[arg-type]
+        words = [member.id.partition("-")[0] for member in finding.members]
+        ranks = [SCALE.index(word) for word in words if word in SCALE]  # type: ignore[arg-type]
         assert (SCALE.index(finding.severity) if finding.severity else None) == max(ranks, default=None)
 
 
 @given(reports(), reports())
 def test_another_input_loses_no_row_and_hides_no_critical_finding(before: list[Report], more: list[Report]) -> None:
-    one, both = merge_reports(before, DEFAULT), merge_reports([*before, *more], DEFAULT)
+    first, both = merge_reports(before, DEFAULT), merge_reports([*before, *more], DEFAULT)
 
     def members(merge: Merge, findings: str) -> Counter[tuple[str, str]]:
         return Counter((m.agent, m.id) for f in getattr(merge, findings) for m in f.members)
 
     everything = members(both, "findings") + members(both, "dropped")
-    assert members(one, "findings") + members(one, "dropped") <= everything
+    assert members(first, "findings") + members(first, "dropped") <= everything
     critical = [
         row for report in before for row in report.rows if row.opinion.severity == "critical" and not row.reason
     ]
     kept = members(both, "findings")
     assert all(kept[row.opinion.agent, row.opinion.id] for row in critical)
-    assert bool(both.counts.critical) >= bool(one.counts.critical)
+    assert bool(both.counts.critical) >= bool(first.counts.critical)
 
 
 @given(reports())
@@ -465,9 +465,9 @@ def test_a_finding_has_at_most_one_problem_of_an_agent(given_reports: list[Repor
         by_agent: dict[str, list[ReportedFinding]] = {}
         for member in (rows[number] for number in numbers):
             by_agent.setdefault(member.opinion.agent, []).append(member)
-        for own in by_agent.values():
-            rules = {member.opinion.rule for member in own if member.opinion.rule}
-            assert len(rules) <= 1 or any(not member.opinion.rule for member in own)
+        for agent_members in by_agent.values():
+            rules = {member.opinion.rule for member in agent_members if member.opinion.rule}
+            assert len(rules) <= 1 or any(not member.opinion.rule for member in agent_members)
 
 
 @given(reports())
@@ -502,11 +502,11 @@ def test_scores_stay_between_0_and_100_and_counts_add_up(given_reports: list[Rep
 def test_a_conflict_of_an_agent_with_itself_names_the_finding_that_its_own_was_merged_into() -> None:
     doubtful = row("qa-engineer", score=70.0, name="QA-001", title="A race")
     better = row("security-auditor", score=95.0, name="SEC-007", title="A race")
-    own = Conflict("self", "QA-001", ("qa-engineer",), "qa-engineer: two statements")
+    conflict = Conflict("self", "QA-001", ("qa-engineer",), "qa-engineer: two statements")
     made = [
-        msgspec.structs.replace(report("qa-engineer", doubtful), conflicts=(own,)),
+        msgspec.structs.replace(report("qa-engineer", doubtful), conflicts=(conflict,)),
         report("security-auditor", better),
     ]
     merged = merge_reports(made, MergeSettings())
-    assert [one.id for one in merged.findings] == ["SEC-007"]
-    assert [(one.kind, one.finding) for one in merged.conflicts] == [("self", "SEC-007")]
+    assert [merged_part.id for merged_part in merged.findings] == ["SEC-007"]
+    assert [(merged_part.kind, merged_part.finding) for merged_part in merged.conflicts] == [("self", "SEC-007")]

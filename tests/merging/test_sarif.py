@@ -63,9 +63,9 @@ def read(*runs: Any, workspace: Workspace | None = None, categories: dict[str, s
     return read_sarif(data, "tool.sarif", workspace, categories or {})
 
 
-def one(found: Any, workspace: Workspace | None = None, **about: Any) -> ReportedFinding:
+def one(sighting: Any, workspace: Workspace | None = None, **about: Any) -> ReportedFinding:
     categories = about.pop("categories", None)
-    (report,) = read(run(found, **about), workspace=workspace, categories=categories)
+    (report,) = read(run(sighting, **about), workspace=workspace, categories=categories)
     (row,) = report.rows
     return row
 
@@ -110,11 +110,16 @@ def test_a_file_without_runs_has_failed() -> None:
 
 def test_a_result_becomes_a_sighting() -> None:
     rule = {"id": "X1", "fullDescription": {"text": "Why it matters."}}
-    found = one(result(level="note", rank=42.5), rules=[rule])
-    said = found.opinion
+    sighting = one(result(level="note", rank=42.5), rules=[rule])
+    said = sighting.opinion
     assert (said.agent, said.id, said.title, said.line) == ("some-tool", "X1", "It is wrong.", 3)
-    assert (said.severity, said.confidence, found.unscored) == ("minor", 42.5, False)
-    assert (found.path, found.end_line, found.category, found.verified) == ("src/a.py", None, "general", None)
+    assert (said.severity, said.confidence, sighting.unscored) == ("minor", 42.5, False)
+    assert (sighting.path, sighting.end_line, sighting.category, sighting.verified) == (
+        "src/a.py",
+        None,
+        "general",
+        None,
+    )
     assert said.details == "Why it matters."
 
 
@@ -171,8 +176,8 @@ def test_levels_become_severities(given_result: dict[str, Any], rule: dict[str, 
     ],
 )
 def test_a_score_is_taken_from_where_the_tool_gives_it(fields: dict[str, Any], score: float, unscored: bool) -> None:
-    found = one(result(**fields))
-    assert (found.opinion.confidence, found.unscored) == (score, unscored)
+    sighting = one(result(**fields))
+    assert (sighting.opinion.confidence, sighting.unscored) == (score, unscored)
 
 
 @pytest.mark.parametrize(("word", "score"), [("very-high", 95), ("high", 85), ("medium", 70), ("low", 50)])
@@ -234,8 +239,8 @@ def test_what_is_configured_counts_more_than_a_tag() -> None:
 
 def test_a_rule_is_found_by_its_index() -> None:
     rules = [{"id": "X0"}, {"id": "X1", "shortDescription": {"text": "By index"}}]
-    found = one({"ruleIndex": 1, "message": {"text": "m"}}, rules=rules)
-    assert (found.opinion.id, found.opinion.title) == ("X1", "By index")
+    sighting = one({"ruleIndex": 1, "message": {"text": "m"}}, rules=rules)
+    assert (sighting.opinion.id, sighting.opinion.title) == ("X1", "By index")
 
 
 def test_a_rule_of_an_extension_is_found() -> None:
@@ -377,14 +382,14 @@ def test_what_a_person_should_look_at_is_flagged(kind: str) -> None:
     ],
 )
 def test_a_place_in_the_checkout_is_verified(tree: WorkTree, uri: str, path: str) -> None:
-    found = at(place(uri), tree)
-    assert (found.path, found.verified, found.opinion.confidence) == (path, True, 90)
+    sighting = at(place(uri), tree)
+    assert (sighting.path, sighting.verified, sighting.opinion.confidence) == (path, True, 90)
 
 
 @pytest.mark.parametrize("form", ["file://{}", "file://localhost{}", "FILE:{}", "{}"])
 def test_an_absolute_place_inside_the_checkout_is_made_relative(tree: WorkTree, form: str) -> None:
-    found = at(place(form.format(tree.root / "src" / "b%20c.py")), tree)
-    assert (found.path, found.verified) == ("src/b c.py", True)
+    sighting = at(place(form.format(tree.root / "src" / "b%20c.py")), tree)
+    assert (sighting.path, sighting.verified) == ("src/b c.py", True)
 
 
 @pytest.mark.parametrize(
@@ -408,8 +413,13 @@ def test_an_absolute_place_inside_the_checkout_is_made_relative(tree: WorkTree, 
     ],
 )
 def test_a_place_that_is_not_in_the_checkout_is_failed_evidence(tree: WorkTree, uri: str, path: str) -> None:
-    found = at(place(uri), tree)
-    assert (found.path, found.verified, found.opinion.confidence, found.opinion.line) == (path, False, 70, 3)
+    sighting = at(place(uri), tree)
+    assert (sighting.path, sighting.verified, sighting.opinion.confidence, sighting.opinion.line) == (
+        path,
+        False,
+        70,
+        3,
+    )
 
 
 def test_a_link_out_of_the_checkout_is_not_followed(tree: WorkTree, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -420,14 +430,14 @@ def test_a_link_out_of_the_checkout_is_not_followed(tree: WorkTree, tmp_path_fac
 
 
 def test_a_binary_file_is_not_checked(tree: WorkTree) -> None:
-    found = at(place("image.bin"), tree)
-    assert (found.verified, found.opinion.confidence) == (None, 90)
+    sighting = at(place("image.bin"), tree)
+    assert (sighting.verified, sighting.opinion.confidence) == (None, 90)
 
 
 @pytest.mark.parametrize("uri", ["src/a.py", "../x.py", "file:///etc/passwd"])
 def test_without_a_checkout_nothing_is_verified(uri: str) -> None:
-    found = at(place(uri), None)
-    assert (found.verified, found.opinion.confidence) == (None, 90)
+    sighting = at(place(uri), None)
+    assert (sighting.verified, sighting.opinion.confidence) == (None, 90)
 
 
 def test_an_absolute_place_stays_absolute_without_a_checkout() -> None:
@@ -436,13 +446,13 @@ def test_an_absolute_place_stays_absolute_without_a_checkout() -> None:
 
 def test_a_result_without_a_place_has_none(tree: WorkTree) -> None:
     for locations in (None, [], [{}], [None], [{"physicalLocation": {}}], [{"logicalLocations": [{"name": "f"}]}]):
-        found = one(result(locations=locations), tree)
-        assert (found.path, found.opinion.line, found.verified) == (None, None, None)
+        sighting = one(result(locations=locations), tree)
+        assert (sighting.path, sighting.opinion.line, sighting.verified) == (None, None, None)
 
 
 def test_the_first_physical_place_counts(tree: WorkTree) -> None:
-    found = one(result(locations=[{"logicalLocations": []}, place(line=7), place(line=9)]), tree)
-    assert found.opinion.line == 7
+    sighting = one(result(locations=[{"logicalLocations": []}, place(line=7), place(line=9)]), tree)
+    assert sighting.opinion.line == 7
 
 
 def test_bases_are_resolved_in_a_chain(tree: WorkTree) -> None:
@@ -460,8 +470,8 @@ def test_bases_are_resolved_in_a_chain(tree: WorkTree) -> None:
     ],
 )
 def test_bases_that_run_in_a_circle_or_are_missing_end(tree: WorkTree, bases: dict[str, Any]) -> None:
-    found = at(place("a.py", uriBaseId="A"), tree, originalUriBaseIds=bases)
-    assert (found.path, found.verified) == ("src/a.py", True)
+    sighting = at(place("a.py", uriBaseId="A"), tree, originalUriBaseIds=bases)
+    assert (sighting.path, sighting.verified) == ("src/a.py", True)
 
 
 @pytest.mark.parametrize("bases", [None, {}, {"A": None}, {"A": "x"}, ["A"], {"A": {"uri": 3}}])
@@ -471,15 +481,15 @@ def test_an_empty_base_means_the_checkout(tree: WorkTree, bases: Any) -> None:
 
 def test_a_base_on_another_machine_stands_for_the_checkout(tree: WorkTree) -> None:
     bases = {"%SRCROOT%": {"uri": "file:///elsewhere/x/"}}
-    found = at(place("src/a.py", uriBaseId="%SRCROOT%"), tree, originalUriBaseIds=bases)
-    assert (found.path, found.verified) == ("src/a.py", True)
+    sighting = at(place("src/a.py", uriBaseId="%SRCROOT%"), tree, originalUriBaseIds=bases)
+    assert (sighting.path, sighting.verified) == ("src/a.py", True)
 
 
 def test_a_file_of_a_base_on_another_machine_that_is_not_here_is_outside(tree: WorkTree) -> None:
     bases = {"LIB": {"uri": "file:///usr/lib/"}}
     for uri, path in (("x.py", "/usr/lib/x.py"), ("../../etc/passwd", "/usr/lib/../../etc/passwd")):
-        found = at(place(uri, uriBaseId="LIB"), tree, originalUriBaseIds=bases)
-        assert (found.path, found.verified) == (path, False)
+        sighting = at(place(uri, uriBaseId="LIB"), tree, originalUriBaseIds=bases)
+        assert (sighting.path, sighting.verified) == (path, False)
 
 
 def test_a_place_may_be_given_by_the_index_of_an_artifact(tree: WorkTree) -> None:
@@ -508,8 +518,8 @@ def test_a_place_may_be_given_by_the_index_of_an_artifact(tree: WorkTree) -> Non
 def test_lines_that_are_there_are_verified(
     tree: WorkTree, region: dict[str, Any], line: int | None, end_line: int | None
 ) -> None:
-    found = at({"physicalLocation": {"artifactLocation": {"uri": "src/a.py"}, "region": region}}, tree)
-    assert (found.opinion.line, found.end_line, found.verified) == (line, end_line, True)
+    sighting = at({"physicalLocation": {"artifactLocation": {"uri": "src/a.py"}, "region": region}}, tree)
+    assert (sighting.opinion.line, sighting.end_line, sighting.verified) == (line, end_line, True)
 
 
 @pytest.mark.parametrize(
@@ -531,8 +541,8 @@ def test_lines_that_are_there_are_verified(
     ],
 )
 def test_lines_that_cannot_be_are_failed_evidence(tree: WorkTree, region: Any, line: int | None) -> None:
-    found = at({"physicalLocation": {"artifactLocation": {"uri": "src/a.py"}, "region": region}}, tree)
-    assert (found.opinion.line, found.verified, found.opinion.confidence) == (line, False, 70)
+    sighting = at({"physicalLocation": {"artifactLocation": {"uri": "src/a.py"}, "region": region}}, tree)
+    assert (sighting.opinion.line, sighting.verified, sighting.opinion.confidence) == (line, False, 70)
 
 
 def test_the_first_line_of_an_empty_file_is_there(tree: WorkTree) -> None:
@@ -541,8 +551,8 @@ def test_the_first_line_of_an_empty_file_is_there(tree: WorkTree) -> None:
 
 
 def test_failed_evidence_of_an_unscored_result_costs_it_as_much(tree: WorkTree) -> None:
-    found = one(result(locations=[place("nowhere.py")]), tree)
-    assert (found.opinion.confidence, found.unscored) == (60, True)
+    sighting = one(result(locations=[place("nowhere.py")]), tree)
+    assert (sighting.opinion.confidence, sighting.unscored) == (60, True)
 
 
 # Snippets
@@ -576,38 +586,43 @@ def test_the_line_of_a_tool_that_ran_on_this_checkout_is_kept_although_its_snipp
     ).stdout.strip()
     here = [{"repositoryUri": "https://example.org/x", "revisionId": head}]
     for about in ({}, {"versionControlProvenance": here}, {"versionControlProvenance": [{"revisionId": "v1"}]}):
-        found = at(quoted(code(17), 11), repository, **about)
-        assert (found.opinion.line, found.verified, found.opinion.confidence) == (11, True, 90)
-        assert (found.fingerprint, found.opinion.flags) == ("", ())
+        sighting = at(quoted(code(17), 11), repository, **about)
+        assert (sighting.opinion.line, sighting.verified, sighting.opinion.confidence) == (11, True, 90)
+        assert (sighting.fingerprint, sighting.opinion.flags) == ("", ())
 
 
 def test_a_snippet_at_its_place_is_verified(repository: WorkTree) -> None:
     for look in (at, before):
-        found = look(quoted(f"{code(9)}\n", 9), repository)
-        assert (found.opinion.line, found.verified, found.opinion.confidence) == (9, True, 90)
+        sighting = look(quoted(f"{code(9)}\n", 9), repository)
+        assert (sighting.opinion.line, sighting.verified, sighting.opinion.confidence) == (9, True, 90)
 
 
 def test_a_snippet_of_another_commit_corrects_the_place(repository: WorkTree) -> None:
-    found = before(quoted(f"{code(25)}\n{code(26)}", 3, endLine=4), repository)
-    assert (found.opinion.line, found.end_line, found.verified, found.opinion.confidence) == (25, 26, True, 80)
-    assert "relocated" in found.opinion.flags
+    sighting = before(quoted(f"{code(25)}\n{code(26)}", 3, endLine=4), repository)
+    assert (sighting.opinion.line, sighting.end_line, sighting.verified, sighting.opinion.confidence) == (
+        25,
+        26,
+        True,
+        80,
+    )
+    assert "relocated" in sighting.opinion.flags
 
 
 def test_a_snippet_of_another_commit_corrects_a_line_that_is_not_there(repository: WorkTree) -> None:
     for line, there in ((400, 25), (31, 30)):
-        found = before(quoted(code(there), line), repository)
-        assert (found.opinion.line, found.verified, found.opinion.confidence) == (there, True, 80)
+        sighting = before(quoted(code(there), line), repository)
+        assert (sighting.opinion.line, sighting.verified, sighting.opinion.confidence) == (there, True, 80)
 
 
 @pytest.mark.parametrize("region", [{"startLine": "25"}, {"endLine": 3}])
 def test_a_snippet_does_not_repair_an_invalid_region(repository: WorkTree, region: dict[str, Any]) -> None:
-    found = before(place(line=25, region={"snippet": {"text": code(25)}, **region}), repository)
-    assert (found.verified, found.opinion.confidence) == (False, 70)
+    sighting = before(place(line=25, region={"snippet": {"text": code(25)}, **region}), repository)
+    assert (sighting.verified, sighting.opinion.confidence) == (False, 70)
 
 
 def test_a_snippet_of_another_commit_that_is_nowhere_is_failed_evidence(repository: WorkTree) -> None:
-    found = before(quoted("os.system(user_input)", 9), repository)
-    assert (found.opinion.line, found.verified, found.opinion.confidence) == (9, False, 70)
+    sighting = before(quoted("os.system(user_input)", 9), repository)
+    assert (sighting.opinion.line, sighting.verified, sighting.opinion.confidence) == (9, False, 70)
 
 
 @pytest.mark.parametrize("text", ["", "  \n", None, 3, ["x"]])
@@ -619,8 +634,8 @@ def test_a_very_long_snippet_is_compared_by_its_first_lines(repository: WorkTree
     tree = repository
     (tree.root / "long.py").write_text(text := "".join(f"name_{number} = {number}\n" for number in range(3_000)))
     location = place("long.py", line=1, region={"endLine": 3_000, "snippet": {"text": text}})
-    found = before(location, tree)
-    assert (found.verified, bool(found.fingerprint)) == (True, True)
+    sighting = before(location, tree)
+    assert (sighting.verified, bool(sighting.fingerprint)) == (True, True)
 
 
 def test_a_snippet_gives_the_fingerprint_that_a_quote_of_a_result_gives(repository: WorkTree) -> None:
@@ -674,8 +689,8 @@ def test_fingerprints_stop_when_they_have_cost_enough(repository: WorkTree, monk
     ],
 )
 def test_an_image_or_a_package_is_unchecked_and_not_failed(tree: WorkTree, uri: str, rule: str) -> None:
-    found = one(result(ruleId=rule, locations=[place(uri)], properties={"security-severity": "9.8"}), tree)
-    assert (found.verified, found.opinion.confidence, found.opinion.evidence) == (None, 80, "")
+    sighting = one(result(ruleId=rule, locations=[place(uri)], properties={"security-severity": "9.8"}), tree)
+    assert (sighting.verified, sighting.opinion.confidence, sighting.opinion.evidence) == (None, 80, "")
     assert merge_reports(
         read(run(result(ruleId=rule, locations=[place(uri)])), workspace=tree), MergeSettings()
     ).findings
@@ -695,7 +710,7 @@ def test_a_package_named_by_a_logical_location_is_unchecked(tree: WorkTree) -> N
 
 def test_taxa_related_locations_flows_and_fixes_are_details() -> None:
     step = {"location": {**place(line=4), "message": {"text": "source"}}}
-    found = one(
+    sighting = one(
         result(
             taxa=[{"id": "89", "toolComponent": {"name": "CWE"}}],
             relatedLocations=[{**place(line=7), "message": {"text": "the  query"}}, None, 3],
@@ -704,7 +719,7 @@ def test_taxa_related_locations_flows_and_fixes_are_details() -> None:
         ),
         taxonomies=[{"name": "CWE", "taxa": [{"id": "89", "shortDescription": {"text": "SQL Injection"}}]}],
     )
-    assert found.opinion.details.split("\n\n") == [
+    assert sighting.opinion.details.split("\n\n") == [
         "Taxa: CWE-89 (SQL Injection)",
         "Related: src/a.py:7 (the query)",
         "Flow: src/a.py:4 (source) -> src/a.py:9",
@@ -722,7 +737,10 @@ def test_further_locations_of_a_result_are_details() -> None:
     many = one(result(locations=[place(line=line) for line in range(1, 350)])).opinion.details
     assert many.startswith("Also at: src/a.py:2; ")
     assert many.endswith("; src/a.py:201; and 148 more places")
-    offsets = [place(), *({"physicalLocation": {**place()["physicalLocation"], "region": one}} for one in OFFSETS)]
+    offsets = [
+        place(),
+        *({"physicalLocation": {**place()["physicalLocation"], "region": region}} for region in OFFSETS),
+    ]
     assert one(result(locations=offsets)).opinion.details == "Also at: src/a.py at byte 7; src/a.py at character 9"
 
 
@@ -759,21 +777,21 @@ def test_a_taxon_may_be_named_by_its_index() -> None:
 def test_a_taxon_may_be_one_of_the_tool_or_of_its_extension() -> None:
     driver = {"name": "Some Tool", "taxa": [{"id": "T1"}, {"id": "T2"}]}
     extensions = [{"name": "Pack", "taxa": [{"id": "P1"}]}]
-    found = run(result(taxa=[{"index": 1}, {"index": 0, "toolComponent": {"index": 0}}]))
-    found["tool"] = {"driver": driver, "extensions": extensions}
-    (report,) = read(found)
+    sighting = run(result(taxa=[{"index": 1}, {"index": 0, "toolComponent": {"index": 0}}]))
+    sighting["tool"] = {"driver": driver, "extensions": extensions}
+    (report,) = read(sighting)
     assert report.rows[0].opinion.details == "Taxa: T2; P1"
 
 
 def test_steps_and_names_that_a_run_lists_once_are_looked_up() -> None:
     location = {"logicalLocations": [{"index": 1}]}
     flow = [{"threadFlows": [{"locations": [{"index": 0}, {"index": 1, "location": place(line=9)}, {"index": 8}, {}]}]}]
-    found = one(
+    sighting = one(
         result(locations=[location], codeFlows=flow),
         logicalLocations=[{"name": "a"}, {"name": "b", "fullyQualifiedName": "a.b"}],
         threadFlowLocations=[{"location": place(line=4)}, {"location": place(line=5)}],
     )
-    assert found.opinion.details.split("\n\n") == [
+    assert sighting.opinion.details.split("\n\n") == [
         "In: a.b",
         "Flow: src/a.py:4 -> src/a.py:9 -> step 8, which the file does not describe",
     ]
@@ -804,8 +822,8 @@ def test_a_message_whose_string_is_elsewhere_shows_its_arguments_or_its_markdown
 def test_an_offset_is_a_line(tmp_path: Path, region: dict[str, Any], lines: tuple[int | None, int | None]) -> None:
     (tmp_path / "a.sol").write_bytes("fü()\nbar()\nbaz()".encode())
     location = {"physicalLocation": {"artifactLocation": {"uri": "a.sol"}, "region": region}}
-    found = at(location, WorkTree(tmp_path))
-    assert (found.opinion.line, found.end_line, found.verified) == (*lines, True)
+    sighting = at(location, WorkTree(tmp_path))
+    assert (sighting.opinion.line, sighting.end_line, sighting.verified) == (*lines, True)
 
 
 @pytest.mark.parametrize(("offset", "line"), [(0, 1), (3, 1), (4, 1), (5, 2), (10, 3)])
@@ -824,8 +842,8 @@ def test_an_offset_in_a_file_with_two_kinds_of_line_ends_gives_no_line(tmp_path:
 
 def test_the_taxa_of_a_rule_are_found_through_its_relationships() -> None:
     target = {"id": "CWE-79", "toolComponent": {"name": "CWE"}}
-    found = one(result(), rules=[{"id": "X1", "relationships": [{"target": target}]}])
-    assert found.opinion.details == "Taxa: CWE-79"
+    sighting = one(result(), rules=[{"id": "X1", "relationships": [{"target": target}]}])
+    assert sighting.opinion.details == "Taxa: CWE-79"
 
 
 def test_the_state_since_a_baseline_is_a_flag() -> None:
@@ -1136,6 +1154,6 @@ def test_the_rule_decides_the_severity_then_its_weakness_then_its_level(
 
 def test_each_pattern_of_the_table_of_severities_names_a_tool() -> None:
     table = _severities()
-    patterns = [*(one for known in table.rules.values() for one in known), *table.style, *table.hints]
+    patterns = [*(pattern for known in table.rules.values() for pattern in known), *table.style, *table.hints]
     assert all("/" in pattern for pattern in patterns)
     assert len(table.weaknesses) > 50

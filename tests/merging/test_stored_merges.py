@@ -55,13 +55,13 @@ def rows(draw: st.DrawFn, agent: str) -> ReportedFinding:
 @st.composite
 def inputs(draw: st.DrawFn) -> Input:
     agent = draw(st.sampled_from(AGENTS))
-    found = tuple(draw(st.lists(rows(agent), max_size=5)))
+    rows_of_agent = tuple(draw(st.lists(rows(agent), max_size=5)))
     denied = ReportedStatement(agent, "claim", "it is there", "UNVERIFIED", "a.py", 1)
     report = Report(
         agent=agent,
         status=draw(st.sampled_from(["SUCCESS", "PARTIAL", "FAILED"])),
         verdict="accept",
-        rows=found,
+        rows=rows_of_agent,
         statements=(denied,) if draw(st.booleans()) else (),
         conflicts=(Conflict("score", "SEC-001", ("a", "b"), "they differ"),) if draw(st.booleans()) else (),
     )
@@ -81,7 +81,7 @@ def whole(merge: Merge) -> Merge:
 def test_a_stored_merge_is_the_same_as_one_in_memory(found: list[Input], window: int) -> None:
     settings = MergeSettings(window=window, expect=("a", "absent"))
     expected = merge_inputs(found, settings)
-    if not any(report.rows for one in found for report in one.reports):
+    if not any(report.rows for each in found for report in each.reports):
         assert merge_stream(found, settings, in_memory=0) == expected
         return
     assert whole(merge_stream(iter(found), settings, in_memory=0)) == expected
@@ -176,5 +176,5 @@ def test_the_rows_of_a_file_come_together(
     monkeypatch.setattr("remit.merging.drafts._TOGETHER", together)
     drafts = StoredDrafts()
     paths = ["b.py", None, "a.py", "", "b.py", None]
-    drafts.add_rows(one(at, path=path) for at, path in enumerate(paths, 1))
+    drafts.add_rows(one(line, path=path) for line, path in enumerate(paths, 1))
     assert [[row.path for row in rows] for rows in drafts.row_batches()] == batches

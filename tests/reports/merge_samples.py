@@ -132,7 +132,7 @@ opinions = st.builds(
 
 @st.composite
 def findings(draw: st.DrawFn, *, dropped: bool = False) -> MergedFinding:
-    own = draw(st.lists(opinions, min_size=1, max_size=3, unique_by=lambda opinion: opinion.agent))
+    agent_opinions = draw(st.lists(opinions, min_size=1, max_size=3, unique_by=lambda opinion: opinion.agent))
     verified = draw(st.sampled_from([True, None, False]))
     path, line, end = draw(st.sampled_from(LOST if verified is False else PLACES))
     return MergedFinding(
@@ -147,8 +147,8 @@ def findings(draw: st.DrawFn, *, dropped: bool = False) -> MergedFinding:
         max=draw(_scores),
         mean=draw(_scores),
         agreement=draw(st.floats(0, 1)),
-        agents=tuple(opinion.agent for opinion in own),
-        opinions=tuple(own),
+        agents=tuple(opinion.agent for opinion in agent_opinions),
+        opinions=tuple(agent_opinions),
         verified=verified,
         flags=tuple(draw(st.lists(st.one_of(st.sampled_from(["agreed", "disputed", "revise"]), hostile), max_size=3))),
         **({"reason": draw(hostile)} if dropped else {}),
@@ -316,7 +316,9 @@ def finding(
 ) -> MergedFinding:
     """A finding; `said` are more fields of its opinions."""
     values = {"id": name, "severity": severity, "confidence": score, "line": place[1], "title": title}
-    own = tuple(Opinion(**{"agent": agent, "details": details, **values, **(said or {})}) for agent in agents)
+    agent_opinions = tuple(
+        Opinion(**{"agent": agent, "details": details, **values, **(said or {})}) for agent in agents
+    )
     return MergedFinding(
         id=name,
         path=place[0],
@@ -330,7 +332,7 @@ def finding(
         mean=score,
         agreement=1.0,
         agents=agents,
-        opinions=own,
+        opinions=agent_opinions,
         verified=verified,
         flags=flags,
         **rest,
@@ -345,11 +347,11 @@ def sources() -> Sources:
 @cache
 def example(*names: str) -> Merge:
     """The merge of some of the example results."""
-    found = sources()
+    example_sources = sources()
     reports = [
-        build_report(verdict, found.workspace)
+        build_report(verdict, example_sources.workspace)
         for name in names or ("review-security", "review-quality", "faulty-review", "verification", "generic")
-        for verdict in check_text((ROOT / f"examples/results/{name}.md").read_bytes(), name, Options(), found)
+        for verdict in check_text((ROOT / f"examples/results/{name}.md").read_bytes(), name, Options(), example_sources)
     ]
     return merge_reports(reports, MergeSettings())
 

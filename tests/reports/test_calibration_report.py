@@ -86,9 +86,9 @@ def test_scorecards_are_a_table() -> None:
 
 
 def test_a_comparison_marks_what_chance_may_explain() -> None:
-    one = Scorecard(agent="a", definition="1", model="m", sums=Sums(first_tries=10, accepted_first=5))
+    earlier = Scorecard(agent="a", definition="1", model="m", sums=Sums(first_tries=10, accepted_first=5))
     other = Scorecard(agent="a", definition="2", model="m", sums=Sums(first_tries=10, accepted_first=6))
-    text = plain_lines(difference_lines(compare(one, other)))
+    text = plain_lines(difference_lines(compare(earlier, other)))
 
     assert "0.5 -> 0.6" in text
     assert "better ?" in text

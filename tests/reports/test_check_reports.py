@@ -259,7 +259,7 @@ def test_nothing_to_say_is_nothing_on_github_and_a_passed_case_in_junit() -> Non
 def test_required_claims_that_are_missing_are_an_error_on_github_and_a_failed_case_in_junit() -> None:
     options = Options(profile="claims")
     texts = {"empty.md": "Nothing is cited here.\n", "good.md": "See `src/app.py:1`.\n"}
-    verdicts = [one for path, text in texts.items() for one in check_text(text, path, options)]
+    verdicts = [verdict for path, text in texts.items() for verdict in check_text(text, path, options)]
     assert "::error" not in check_github(verdicts)
     assert check_github(verdicts, require_claims=True).split("\n")[0] == (
         "::error file=empty.md,line=1,title=no claims found::The text states nothing about the code that can be "
@@ -324,7 +324,7 @@ def test_hard_rules_come_first_and_equal_violations_are_folded() -> None:
     levels = [words[0] for words in lines]
     assert levels == sorted(levels)
     assert {"L1", "L3"} & set(levels)
-    messages = {(one.rule, one.message) for verdict in verdicts for one in verdict.violations}
+    messages = {(violation.rule, violation.message) for verdict in verdicts for violation in verdict.violations}
     assert len(lines) == len(messages)
 
 

@@ -52,12 +52,12 @@ def test_every_format_reports_that_nothing_was_reviewed_and_why(name: str) -> No
     if name == "json":
         merged = json.loads(text)
         assert (merged["status"], merged["decision"]) == ("FAILED", "retry")
-        assert [one["unread"] for one in merged["coverage"]] == [3, 2]
+        assert [entry["unread"] for entry in merged["coverage"]] == [3, 2]
     elif name == "sarif":
         run = json.loads(text)["runs"][0]["invocations"][0]
         assert run["executionSuccessful"] is False
         notes = run["toolExecutionNotifications"]
-        levels = [(one["descriptor"]["id"], one["level"]) for one in notes]
+        levels = [(entry["descriptor"]["id"], entry["level"]) for entry in notes]
         assert levels == [("agent-failed", "error")] * 2 + [("not-read", "warning")] * 2
         assert "Go: 2 files, none reviewed" in notes[-1]["message"]["text"]
     else:
@@ -66,7 +66,7 @@ def test_every_format_reports_that_nothing_was_reviewed_and_why(name: str) -> No
 
 
 def test_an_agent_that_gives_no_reason_sent_no_result() -> None:
-    assert [(one.agent, one.has_failed) for one in failures_of(review())] == [("ruff", True), ("quiet", True)]
+    assert [(entry.agent, entry.has_failed) for entry in failures_of(review())] == [("ruff", True), ("quiet", True)]
     assert failures_of(review())[1].text == "it sent no result. Run it again"
 
 

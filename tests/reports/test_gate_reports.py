@@ -73,8 +73,8 @@ def state(mode: str = "standard") -> tuple[SessionState, GateSettings]:
         SessionState("0f3b6c1e-8a0e-4a57"),
         GateSettings.from_mapping({"mode": mode, "exceptions": EXCEPTIONS}),
     )
-    for number, (tool, given) in enumerate(CALLS):
-        decide(ToolUse(tool, given, tool_use_id=f"toolu_{number}"), made, settings, "/p")
+    for number, (tool, tool_input) in enumerate(CALLS):
+        decide(ToolUse(tool, tool_input, tool_use_id=f"toolu_{number}"), made, settings, "/p")
     made.decisions.append(
         DecisionEntry(at=5.0, tool="Read", decision="deny", rule="lookup-lines", reason="too long", lines=1500)
     )
@@ -111,16 +111,16 @@ def test_every_report_fits_the_width_and_obeys_nothing_in_it(columns: int, mode:
 
 
 def test_the_log_shows_denied_calls_with_reason_and_saving() -> None:
-    found = everything(80)
-    assert "8 decisions, 5 denied" in found["log"]
-    assert "deny  Write  edit-code  src/app.tsx" in found["denied"]
-    assert "frontend-specialist" in found["denied"]
-    assert "remit gate why toolu_1" in found["denied"]
-    assert "estimated cost: 15,000 tokens (1,500 lines)" in found["denied"]
-    assert "the denied reads would have cost an estimated 15,000 tokens" in found["denied"]
-    assert "README.md" not in found["denied"]
-    assert "README.md is prose" in found["log"]
-    assert "estimated saving against a delegation: 600 tokens" in found["log"]
+    texts = everything(80)
+    assert "8 decisions, 5 denied" in texts["log"]
+    assert "deny  Write  edit-code  src/app.tsx" in texts["denied"]
+    assert "frontend-specialist" in texts["denied"]
+    assert "remit gate why toolu_1" in texts["denied"]
+    assert "estimated cost: 15,000 tokens (1,500 lines)" in texts["denied"]
+    assert "the denied reads would have cost an estimated 15,000 tokens" in texts["denied"]
+    assert "README.md" not in texts["denied"]
+    assert "README.md is prose" in texts["log"]
+    assert "estimated saving against a delegation: 600 tokens" in texts["log"]
 
 
 def test_observe_shows_what_would_have_happened() -> None:
@@ -186,15 +186,15 @@ def test_the_json_shapes_are_named_and_plain_data() -> None:
         assert shape["schema"] == name
         assert json.loads(json.dumps(shape)) == shape
     assert [entry["cost"]["tokens"] for entry in shapes["remit.gate-log/1"]["decisions"]][-1] == 15_000
-    assert [one["expired"] for one in shapes["remit.gate-status/1"]["project_exceptions"]] == [False, True]
+    assert [entry["expired"] for entry in shapes["remit.gate-status/1"]["project_exceptions"]] == [False, True]
 
 
 def test_every_decision_has_the_published_shape() -> None:
     schema = decision_schema()
     for mode in ("verify", "observe", "standard", "strict"):
         settings = GateSettings.from_mapping({"mode": mode})
-        for tool, given in CALLS:
-            jsonschema.validate(decide(ToolUse(tool, given), SessionState(), settings, "/p").as_dict(), schema)
+        for tool, tool_input in CALLS:
+            jsonschema.validate(decide(ToolUse(tool, tool_input), SessionState(), settings, "/p").as_dict(), schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"schema": "remit.decision/1", "decision": "perhaps"}, schema)
 

@@ -25,8 +25,8 @@ def test_the_severity_chooses_the_command(severity: Severity | None, command: st
 
 
 def test_an_annotation_names_the_lines_the_agents_and_their_scores() -> None:
-    one = finding("QA-002", severity="critical", place=PLACES[1], agents=("a", "b"), flags=("agreed",), score=96.5)
-    assert merge_github(merge_of(one, agents=(AgentReport("a", "SUCCESS", "accept"),))) == (
+    reported = finding("QA-002", severity="critical", place=PLACES[1], agents=("a", "b"), flags=("agreed",), score=96.5)
+    assert merge_github(merge_of(reported, agents=(AgentReport("a", "SUCCESS", "accept"),))) == (
         "::error file=examples/shop/shop/payments.py,line=40,endLine=42,title=critical%2C 96.5%3A QA-002 A bug::"
         "2 of 2 agents, location exists, agreed. a: critical, 96.5; b: critical, 96.5"
     )
@@ -47,8 +47,8 @@ def test_a_conflict_is_a_warning() -> None:
 
 
 def test_a_conflict_is_annotated_at_the_lines_of_its_finding() -> None:
-    one = finding(agents=("a", "b"), place=PLACES[1], flags=("disputed",))
-    text = merge_github(merge_of(one, conflicts=(Conflict("score", "QA-001", ("a", "b"), "far apart"),)))
+    reported = finding(agents=("a", "b"), place=PLACES[1], flags=("disputed",))
+    text = merge_github(merge_of(reported, conflicts=(Conflict("score", "QA-001", ("a", "b"), "far apart"),)))
     assert text.splitlines()[1] == (
         f"::warning file={PLACES[1][0]},line=40,endLine=42,title=score conflict%3A QA-001 A bug::far apart"
     )

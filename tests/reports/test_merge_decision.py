@@ -88,10 +88,10 @@ def test_a_review_of_nothing_states_why_and_what_helps(
 @pytest.mark.parametrize("failed", [False, True])
 def test_a_review_that_read_little_of_the_code_is_partial(failed: bool) -> None:
     agents = (AgentReport("zizmor", "SUCCESS", "accept"), *([FAILED] if failed else []))
-    given = merge_of(
+    unread = merge_of(
         agents=agents, decision="retry" if failed else "continue", status="PARTIAL" if failed else "SUCCESS"
     )
-    merge = with_coverage(given, (GO, YAML, PROSE))
+    merge = with_coverage(unread, (GO, YAML, PROSE))
     assert (merge.status, merge.decision) == ("PARTIAL", "retry" if failed else "review")
     if not failed:
         text = "most of the code was not reviewed; files not reviewed: 2 Go, 2 YAML"
@@ -134,7 +134,7 @@ def test_a_partial_result_did_not_finish() -> None:
 
 
 def test_many_invalid_statuses_are_counted() -> None:
-    agents = tuple(AgentReport(f"a{at}", "PARTIAL", "revise", problem="it has no status") for at in range(5))
+    agents = tuple(AgentReport(f"a{number}", "PARTIAL", "revise", problem="it has no status") for number in range(5))
     merge = merge_of(agents=agents, decision="review", status="PARTIAL")
     text = decision_text(merge)
     assert "a2: it has no status; 2 more agents without a valid status" in text

@@ -70,7 +70,7 @@ class Tree(HTMLParser):
             self.marked.append(data)
 
     def values(self, name: str) -> list[str]:
-        return [value for _, own, value in self.attributes if own == name]
+        return [value for _, attribute, value in self.attributes if attribute == name]
 
 
 def seen(merge: Merge, *, with_checkout: bool = False) -> Tree:
@@ -162,11 +162,11 @@ def test_a_folder_without_git_has_no_commit(tmp_path: Path) -> None:
 )
 def test_a_link_leads_to_the_lines(between: str, line: int | None, end_line: int | None, link: str) -> None:
     source = ReportSource("shop", "", "", "base", between)
-    found = msgspec.structs.replace(finding(), path="a b/c#d.py", line=line, end_line=end_line)
+    cited = msgspec.structs.replace(finding(), path="a b/c#d.py", line=line, end_line=end_line)
 
-    assert source.link(found) == f"base/a%20b/c%23d.py{link}"
+    assert source.link(cited) == f"base/a%20b/c%23d.py{link}"
     for path in (None, "/etc/passwd", "../other.py"):
-        assert source.link(msgspec.structs.replace(found, path=path)) == ""
+        assert source.link(msgspec.structs.replace(cited, path=path)) == ""
 
 
 def test_the_findings_of_each_severity_are_a_group_with_their_number() -> None:
@@ -224,9 +224,9 @@ def test_a_long_range_is_cut() -> None:
 
 
 def test_a_card_shows_agreement_and_each_agents_own_opinion() -> None:
-    one = finding("SEC-001", agents=("a", "b"), details="**Risk**: loss\n**Fix**: <b>fix it</b>", flags=("agreed",))
+    shown = finding("SEC-001", agents=("a", "b"), details="**Risk**: loss\n**Fix**: <b>fix it</b>", flags=("agreed",))
     agents = tuple(AgentReport(name, "SUCCESS", "accept") for name in "abcde")
-    text = merge_html(merge_of(one, agents=agents))
+    text = merge_html(merge_of(shown, agents=agents))
     assert "<span>2 of 5 agents</span>" in text
     details = '<dl class="details"><dt>Risk</dt><dd>loss</dd><dt>Fix</dt><dd>&lt;b&gt;fix it&lt;/b&gt;</dd></dl>'
     assert text.count(details) == 2
@@ -236,12 +236,12 @@ DETAILS = "**QA-001: A bug**\n```py\nthe_quoted_code()\n```\nSome words.\n"
 
 
 def test_details_repeat_neither_the_title_nor_the_code_that_is_shown() -> None:
-    one = merge_of(finding(details=DETAILS))
-    card = merge_html(one, sources().workspace)
+    shown = merge_of(finding(details=DETAILS))
+    card = merge_html(shown, sources().workspace)
     assert "the_quoted_code" not in card
     assert "QA-001: A bug" not in card
     assert '<p class="words">Some words.</p>' in card
-    assert "<pre>the_quoted_code()</pre>" in merge_html(one)
+    assert "<pre>the_quoted_code()</pre>" in merge_html(shown)
 
 
 def test_long_help_is_folded() -> None:
@@ -250,8 +250,8 @@ def test_long_help_is_folded() -> None:
 
 
 def test_a_closed_card_shows_failed_evidence_and_dispute() -> None:
-    one = finding(place=LOST[0], verified=False, flags=("disputed",), said={"evidence": "there is no such file"})
-    text = merge_html(merge_of(one))
+    shown = finding(place=LOST[0], verified=False, flags=("disputed",), said={"evidence": "there is no such file"})
+    text = merge_html(merge_of(shown))
     summary = text[text.index("<article") :].partition("</summary>")[0]
     assert '<span class="chip bad">evidence failed</span><span class="chip warn">disputed</span>' in summary
     assert '<li class="chip bad">Evidence failed: there is no such file</li>' in text
@@ -319,13 +319,13 @@ def colours() -> list[dict[str, str]]:
 
 def luminance(colour: str) -> float:
     digits = colour[1:] if len(colour) == 7 else "".join(digit * 2 for digit in colour[1:])
-    parts = [int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    parts = [int(digits[start : start + 2], 16) / 255 for start in (0, 2, 4)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one: str, other: str) -> float:
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+def contrast(shown: str, other: str) -> float:
+    light, dark = sorted((luminance(shown), luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
 

@@ -55,8 +55,8 @@ def test_any_merge_gives_a_report_that_is_accepted(merge: Merge, with_checkout: 
     if with_checkout:
         assert refused(text) == []
     else:  # unchecked locations are not called real; what else is left is overridden
-        violations = [one for verdict in verdicts(text, with_checkout=False) for one in verdict.violations]
-        assert [one.rule for one in violations if one.level == "L1"] == []
+        violations = [first for verdict in verdicts(text, with_checkout=False) for first in verdict.violations]
+        assert [first.rule for first in violations if first.level == "L1"] == []
     assert len(verdicts(text)) == 2
 
 
@@ -78,7 +78,7 @@ def test_every_finding_is_a_row_with_its_place_severity_score_and_category() -> 
     merge = example()
     rows = findings_of(merged_result(merge))
     assert [(row.severity, row.confidence, row.category) for row in rows] == [
-        (one.severity, one.confidence, one.category) for one in merge.findings
+        (first.severity, first.confidence, first.category) for first in merge.findings
     ]
     assert rows[0].location == f"`{SHOP}/catalog.py:63`"
 
@@ -138,10 +138,10 @@ def test_without_a_checkout_an_agents_code_is_text_and_not_a_claim() -> None:
 
 
 def test_each_agents_severity_score_and_words_stay_together() -> None:
-    one = finding(
+    first = finding(
         "SEC-001", agents=("qa-engineer", "ruff"), details="**SEC-001: A bug**\n\n**Risk**: loss\n**Fix**: fix it"
     )
-    assert "- qa-engineer: important, 90 (SEC-001). Risk: loss · Fix: fix it\n" in merge_markdown(merge_of(one))
+    assert "- qa-engineer: important, 90 (SEC-001). Risk: loss · Fix: fix it\n" in merge_markdown(merge_of(first))
 
 
 def test_the_score_is_the_mean_of_what_is_verified_and_what_is_not() -> None:
@@ -166,9 +166,9 @@ def test_no_findings_are_reported_and_scored_as_unscored() -> None:
 
 
 def test_conflicts_are_listed_with_the_name_that_the_report_gives_the_finding() -> None:
-    one, other = finding("SEC-001", agents=("a",)), finding("SEC2-001", agents=("b", "c"), place=PLACES[1])
+    first, other = finding("SEC-001", agents=("a",)), finding("SEC2-001", agents=("b", "c"), place=PLACES[1])
     conflict = Conflict("score", "SEC2-001", ("b", "c"), "b gives it 97, c 45")
-    text = merge_markdown(merge_of(one, other, conflicts=(conflict,), decision="review"))
+    text = merge_markdown(merge_of(first, other, conflicts=(conflict,), decision="review"))
     assert "| score | SEC2-001: A bug | b, c | b gives it 97, c 45 |" in text
     assert "1. Ask a person to decide 1 conflict\n" in text
 

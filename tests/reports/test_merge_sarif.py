@@ -150,8 +150,8 @@ def test_severities_become_levels(severity: Severity | None, level: str) -> None
 
 
 def test_each_category_is_a_rule_and_each_agent_an_extension() -> None:
-    found = [finding(category=name, line=at) for at, name in enumerate(("ux", "security", "ux", ""), 1)]
-    run = written(merge(*found))
+    findings = [finding(category=name, line=line) for line, name in enumerate(("ux", "security", "ux", ""), 1)]
+    run = written(merge(*findings))
     tool = run["tool"]
     assert [rule["id"] for rule in tool["driver"]["rules"]] == ["general", "security", "ux"]
     assert [result["ruleIndex"] for result in run["results"]] == [2, 1, 2, 0]
@@ -392,9 +392,9 @@ class Checkout:
     def merged(self, folder: str = ".") -> tuple[dict[str, Any], str]:
         """The run, validated against the schema, and the whole text."""
         words = [str(RESULT), "--repo", str(self.root / folder), "--format", "sarif"]
-        told = CliRunner().invoke(merge_command, words, catch_exceptions=False).stdout
-        validator().validate(json.loads(told))
-        return json.loads(told)["runs"][0], told
+        text = CliRunner().invoke(merge_command, words, catch_exceptions=False).stdout
+        validator().validate(json.loads(text))
+        return json.loads(text)["runs"][0], text
 
 
 @pytest.fixture
@@ -415,24 +415,24 @@ def test_the_commit_of_a_checkout_with_a_remote_is_in_its_provenance(checkout: C
 
 
 def test_a_checkout_without_a_remote_reports_its_commit_only(checkout: Checkout) -> None:
-    run, told = checkout.merged()
+    run, text = checkout.merged()
     assert "versionControlProvenance" not in run
     assert run["properties"]["remit"]["commit"] == checkout.commit
-    assert str(checkout.root) not in told
+    assert str(checkout.root) not in text
 
 
 def test_a_local_remote_is_not_published(checkout: Checkout, tmp_path: Path) -> None:
     checkout.git("remote", "add", "origin", str(tmp_path / "upstream.git"))
-    run, told = checkout.merged()
+    run, text = checkout.merged()
     assert "versionControlProvenance" not in run
-    assert "upstream" not in told
+    assert "upstream" not in text
 
 
 def test_a_token_in_the_address_of_a_remote_is_not_written(checkout: Checkout) -> None:
     checkout.git("remote", "add", "origin", "https://someone:ghp_token@example.org/o/shop.git?private_token=ghp_token")
-    run, told = checkout.merged()
+    run, text = checkout.merged()
     assert run["versionControlProvenance"][0]["repositoryUri"] == "https://example.org/o/shop.git"
-    assert not re.search("ghp_token|someone", told)
+    assert not re.search("ghp_token|someone", text)
 
 
 def test_a_part_of_a_checkout_is_not_mapped_to_its_root(checkout: Checkout) -> None:
@@ -450,9 +450,9 @@ def test_a_part_of_a_checkout_is_not_mapped_to_its_root(checkout: Checkout) -> N
 def test_nothing_in_an_agents_words_is_obeyed(profile: Profile) -> None:
     bad = f'x{CONTROLS}"}}],[click](javascript:alert(1)) {{0}}'
     said = opinion(bad, id=bad, title=bad, line=7)
-    found = finding(said, id=bad, title=bad, category=bad, flags=(bad,))
+    findings = finding(said, id=bad, title=bad, category=bad, flags=(bad,))
     conflict = Conflict("score", bad, (bad, "b"), bad)
-    merged = merge(found, conflicts=(conflict,))
+    merged = merge(findings, conflicts=(conflict,))
     run = written(merged, profile=profile, commit=bad, repository=f"https://example.org/{bad}")
     for text in strings(run):
         assert not set(text) & set(CONTROLS.replace("\n", "")), text
@@ -471,8 +471,8 @@ def strings(value: Any) -> list[str]:
 
 def test_long_words_are_cut() -> None:
     long = "w" * 1_000_000
-    found = finding(opinion(long, title=long, id=long), title=long, category=long, id=long)
-    assert len(merge_sarif(merge(found), version="0.1.0")) < 20_000
+    findings = finding(opinion(long, title=long, id=long), title=long, category=long, id=long)
+    assert len(merge_sarif(merge(findings), version="0.1.0")) < 20_000
 
 
 def test_the_same_merge_gives_the_same_bytes(tree: WorkTree) -> None:
@@ -516,8 +516,14 @@ def test_what_is_written_can_be_read_again(tree: WorkTree) -> None:
     (report,) = read_sarif(text.encode(), "merge.sarif", tree, {})
     assert (report.agent, report.status) == ("remit", "SUCCESS")
     seen = [
-        (found.path, found.opinion.line, found.opinion.severity, found.opinion.confidence, found.category)
-        for found in report.rows
+        (
+            findings.path,
+            findings.opinion.line,
+            findings.opinion.severity,
+            findings.opinion.confidence,
+            findings.category,
+        )
+        for findings in report.rows
     ]
     assert seen == [("src/a.py", 2, "critical", 96.5, "security"), ("src/a.py", 5, "minor", 96.5, "security")]
-    assert all(found.verified for found in report.rows)
+    assert all(findings.verified for findings in report.rows)

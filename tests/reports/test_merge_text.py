@@ -53,17 +53,19 @@ def test_a_tool_differs_from_an_agent_that_sent_nothing() -> None:
 
 
 def test_a_finding_shows_title_location_confidence_and_agents() -> None:
-    one = finding("SEC-001", severity="critical", title="Pasted SQL", agents=("a", "b"), flags=("agreed",), score=96.5)
+    first = finding(
+        "SEC-001", severity="critical", title="Pasted SQL", agents=("a", "b"), flags=("agreed",), score=96.5
+    )
     agents = tuple(AgentReport(name, "SUCCESS", "accept") for name in "abc")
-    text = written(merge_of(one, agents=agents), 140)
+    text = written(merge_of(first, agents=agents), 140)
     assert "  critical   96.5  SEC-001  Pasted SQL\n" in text
     assert "      examples/shop/shop/catalog.py:63   location exists · 2 of 3 agents · quality · agreed\n" in text
     assert "      critical   96.5  a SEC-001\n      critical   96.5  b SEC-001\n" in text
 
 
 def test_a_quote_that_was_compared_is_named_as_such() -> None:
-    one = finding("SEC-001", said={"flags": ("quote-verified",)}, flags=("quote-verified",))
-    text = written(merge_of(one))
+    first = finding("SEC-001", said={"flags": ("quote-verified",)}, flags=("quote-verified",))
+    text = written(merge_of(first))
     assert "quote verified · " in text
     assert "location exists" not in text
     assert "quote-verified" not in text
@@ -91,9 +93,9 @@ def test_every_conflict_is_listed_even_if_its_finding_was_dropped() -> None:
 
 
 def test_a_conflict_names_the_place_of_the_one_finding_that_its_agents_share() -> None:
-    one = finding("SEC-001", agents=("a", "b"), place=PLACES[0])
+    first = finding("SEC-001", agents=("a", "b"), place=PLACES[0])
     other = finding("SEC-001", agents=("c",), place=PLACES[1])
-    text = written(merge_of(one, other, conflicts=(Conflict("score", "SEC-001", ("a", "b"), "far apart"),)))
+    text = written(merge_of(first, other, conflicts=(Conflict("score", "SEC-001", ("a", "b"), "far apart"),)))
     assert "  score      SEC-001  A bug\n             far apart (at examples/shop/shop/catalog.py:63)\n" in text
 
 
@@ -113,9 +115,9 @@ def test_failed_evidence_shows_the_reason_and_the_claim() -> None:
 
 
 def test_one_agents_failed_evidence_is_shown_with_its_opinion_if_anothers_holds() -> None:
-    one = finding(agents=("a",)).opinions
+    first = finding(agents=("a",)).opinions
     other = finding(agents=("b",), said={"evidence": "the file has 3 lines"}).opinions
-    both = msgspec.structs.replace(finding(agents=("a", "b")), opinions=(*one, *other))
+    both = msgspec.structs.replace(finding(agents=("a", "b")), opinions=(*first, *other))
     text = written(merge_of(both), 120)
     assert "location exists · 2 of 2" in text
     assert "b QA-001 · evidence failed: the file has 3 lines\n" in text
@@ -129,8 +131,8 @@ def test_a_corrected_place_and_its_price_are_shown() -> None:
 
 
 def test_flags_of_one_agent_are_shown_with_its_opinion_only() -> None:
-    one = finding(agents=("a",), flags=("disputed", "revise", "unscored"), said={"flags": ("revise", "unscored")})
-    text = written(merge_of(one), 120)
+    first = finding(agents=("a",), flags=("disputed", "revise", "unscored"), said={"flags": ("revise", "unscored")})
+    text = written(merge_of(first), 120)
     assert "quality · disputed\n" in text
     assert "a QA-001 · revise · no score given\n" in text
 
@@ -145,9 +147,9 @@ def test_the_surest_opinion_comes_first() -> None:
 def test_risk_and_fix_are_wrapped() -> None:
     details = "**QA-001: A bug**\n```py\ncode()\n```\n**Risk**: " + "loss " * 40 + "\n**Fix**: Mend it"
     lines = written(merge_of(finding(details=details))).splitlines()
-    (at,) = [at for at, line in enumerate(lines) if line.startswith("      Risk: loss loss")]
-    assert lines[at + 1].startswith("            loss loss")
-    assert " ".join(lines[at : at + 4]).count("loss") == 40
+    (number,) = [number for number, line in enumerate(lines) if line.startswith("      Risk: loss loss")]
+    assert lines[number + 1].startswith("            loss loss")
+    assert " ".join(lines[number : number + 4]).count("loss") == 40
     assert "      Fix: Mend it" in lines
 
 
@@ -170,7 +172,7 @@ def test_many_dropped_findings_are_counted_by_reason() -> None:
 def test_the_worst_findings_come_first_as_the_merge_orders_them() -> None:
     merge = example()
     text = written(merge)
-    titles = [text.index(one.title[:40]) for one in merge.findings]
+    titles = [text.index(first.title[:40]) for first in merge.findings]
     assert titles == sorted(titles)
     assert len(titles) == 10
 
@@ -221,9 +223,9 @@ def test_dismissed_findings_have_their_own_list() -> None:
 @pytest.mark.parametrize("columns", [40, 80])
 def test_a_narrow_screen_or_a_pipe_keeps_locations_and_outcomes_whole(columns: int) -> None:
     path = f"{'very-long-folder/' * 8}module_with_a_long_name.py"
-    one = finding(place=(path, 1234, 1240), verified=False, details="**Risk**: see `" + path + ":77` for more")
+    first = finding(place=(path, 1234, 1240), verified=False, details="**Risk**: see `" + path + ":77` for more")
     dropped = finding("QA-002", title="Another bug", place=(path, 7, None), reason="confidence 60 is under 80")
-    text = written(merge_of(one, dropped=(dropped,)), columns)
+    text = written(merge_of(first, dropped=(dropped,)), columns)
 
     assert f"      {path}:1234-1240\n" in text
     assert "evidence failed" in text
@@ -249,7 +251,9 @@ def test_equal_findings_of_one_rule_are_one_entry_with_their_places() -> None:
 
 
 def test_findings_of_subagents_are_one_entry_only_if_their_titles_are_equal() -> None:
-    findings = [finding(f"QA-00{at}", title=title) for at, title in enumerate(("Race: a", "Race: b", "Race: a"), 1)]
+    findings = [
+        finding(f"QA-00{number}", title=title) for number, title in enumerate(("Race: a", "Race: b", "Race: a"), 1)
+    ]
     text = written(merge_of(*findings), 140)
     assert "Findings  3 of 2 kinds, worst first\n" in text
     assert (text.count("Race: a"), text.count("Race: b")) == (1, 1)

@@ -45,8 +45,8 @@ LINES = ["", "```py", "```", "**Risk**: w{}", "**Fix**: w{}", "Also: w{}", "# w{
 
 @given(st.lists(st.sampled_from(LINES), max_size=12))
 def test_no_word_is_lost(lines: list[str]) -> None:
-    kept = " ".join(parts("\n".join(line.format(at) for at, line in enumerate(lines)))).split()
-    assert all(f"w{at}" in " ".join(kept) for at, line in enumerate(lines) if "{}" in line)
+    kept = " ".join(parts("\n".join(line.format(number) for number, line in enumerate(lines)))).split()
+    assert all(f"w{number}" in " ".join(kept) for number, line in enumerate(lines) if "{}" in line)
 
 
 @given(opinions)

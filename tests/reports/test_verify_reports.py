@@ -289,9 +289,9 @@ def test_every_accusation_has_its_reason_in_every_format(sources: Sources) -> No
         assert any(entry.why in message for message in messages)
         assert entry.why.partition("; the quote has")[0] in markdown
     listed = json.loads(check_json(verdicts))["results"][0]["claims"]
-    assert [one["why"] for one in listed if one["reliability"]] == [entry.why for entry in accused]
-    assert [one["reason"] for one in listed if one["reliability"]] == [entry.reason for entry in accused]
-    assert all(one["reason"] for one in listed)
+    assert [entry["why"] for entry in listed if entry["reliability"]] == [entry.why for entry in accused]
+    assert [entry["reason"] for entry in listed if entry["reliability"]] == [entry.reason for entry in accused]
+    assert all(entry["reason"] for entry in listed)
 
 
 def test_what_is_worth_a_look_is_a_notice_on_github(sources: Sources) -> None:
@@ -426,8 +426,8 @@ def test_every_outcome_has_a_style() -> None:
 def test_the_report_of_a_check_marks_what_is_only_worth_a_look(sources: Sources) -> None:
     verdicts = checked(sources, MIXED)
     lines = list(check_text_lines(verdicts, 80))
-    (at,) = [number for number, line in enumerate(lines) if line and line[-1].text == "lib/ghost.ts"]
-    assert [piece.style for piece in lines[at]] == ["dim", "dim", "dim"]
+    (marked,) = [number for number, line in enumerate(lines) if line and line[-1].text == "lib/ghost.ts"]
+    assert [piece.style for piece in lines[marked]] == ["dim", "dim", "dim"]
     assert f"worth a look: {REASON}" in " ".join(plain_lines(lines).split())
 
 
