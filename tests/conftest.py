@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from support.forked_tests import ForkedTests
+from support.rotation import function_of, tests_of_part
 
 pytest_plugins = ("support.fixtures",)
 
@@ -78,17 +79,6 @@ _NOT_TRACED = (
 )
 #: Tests that are slow without starting programs.
 _SLOW_TESTS = frozenset(Path(__file__).with_name("slow_tests.txt").read_text("utf-8").splitlines())
-#: A test that is slow or has this many cases runs one case in five, unless it has the mark `rotating`.
-_MANY_CASES = 12
-_PARTS_OF_LONG_TESTS = 5
-#: Of the modules of a folder with tests that are marked as database, process or slow, every third one runs these tests,
-#: the others on the next days. Tests with the mark `rotating` and modules next to this file run every day instead.
-_PARTS_OF_MODULES = 3
-_LONG_MARKS = frozenset({"database", "process", "slow"})
-#: Tests that run all their cases on the day of their module: a kill at each step of a job.
-_ALL_CASES = ("tests/dispatch/crash/", "tests/orchestrate/test_killed_driver.py")
-#: A test with a case for each provider of models runs one of them.
-_PROVIDER_CASE = re.compile(r"\[.*\b(?:anthropic|openai)\b")
 #: The number of the part that tests with the mark `rotating` run; without it they run all their cases.
 _PART = os.environ.get("REMIT_TEST_PART", "")
 #: Where a run notes how many tests did not run, by reason; tools/all_tests.py reads it.
@@ -146,69 +136,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.database)
         if fixtures & _PROCESS_FIXTURES or item.nodeid.startswith(_PROCESS_FOLDERS):
             item.add_marker(pytest.mark.process)
-        if _function(item) in _SLOW_TESTS:
+        if function_of(item) in _SLOW_TESTS:
             item.add_marker(pytest.mark.slow)
         if item.nodeid.startswith(_NOT_TRACED):
             item.add_marker("no_cover")
     if _PART:
         # Before the tests are shuffled: a part has the same tests in each run.
-        items[:] = _rotated(items, int(_PART), config.option.parts, tuple(config.option.whole))
+        kept = tests_of_part(items, int(_PART), config.option.parts, tuple(config.option.whole))
+        if left_out := len(items) - len(kept):
+            _not_run["cases of other days; --all runs them"] += left_out
+        items[:] = kept
     yield
     places = {name: place for place, name in enumerate(_LONG_MODULES)}
     items.sort(key=lambda item: next((places[name] for name in places if item.nodeid.startswith(name)), len(places)))
-
-
-def _function(item: pytest.Item) -> str:
-    return item.nodeid.partition("[")[0]
-
-
-def _rotated(items: list[pytest.Item], part: int, parts: int, whole: tuple[str, ...]) -> list[pytest.Item]:
-    """Return the tests of a part: what is in turn of the long tests, and one in `parts` of all others."""
-    sizes, places = Counter(map(_function, items)), Counter[str]()
-    modules = _turns_of_modules(items)
-    kept = []
-    for place, item in enumerate(items):
-        function = _function(item)
-        in_turn = min(_turns(item, sizes[function]), sizes[function])
-        module, days = modules[item.path] if _takes_turns(item) else (0, 1)
-        # Each time a module is in turn, the next cases of its tests are.
-        is_in_part = (module + part) % days == 0 and (places[function] + part // days) % in_turn == 0
-        is_in_part = is_in_part and (place + part) % parts == 0
-        if is_in_part or (whole and item.nodeid.startswith(whole)):
-            kept.append(item)
-        places[function] += 1
-    if len(items) > len(kept):
-        _not_run["cases of other days; --all runs them"] += len(items) - len(kept)
-    return kept
-
-
-def _takes_turns(item: pytest.Item) -> bool:
-    """Return whether a test runs on the days of its module only."""
-    marks = {mark.name for mark in item.iter_markers()}
-    return bool(marks & _LONG_MARKS) and "rotating" not in marks and item.nodeid.count("/") > 1
-
-
-def _turns_of_modules(items: list[pytest.Item]) -> dict[Path, tuple[int, int]]:
-    """Return for each module with long tests its place in its folder, and in how many days the folder runs all."""
-    folders: dict[Path, set[Path]] = {}
-    for item in items:
-        if _takes_turns(item):
-            folders.setdefault(item.path.parent, set()).add(item.path)
-    return {
-        path: (place, min(_PARTS_OF_MODULES, len(paths)))
-        for paths in folders.values()
-        for place, path in enumerate(sorted(paths))
-    }
-
-
-def _turns(item: pytest.Item, cases: int) -> int:
-    """Return in how many parts the cases of a test are run."""
-    if mark := item.get_closest_marker("rotating"):
-        return int(mark.args[0])
-    if _PROVIDER_CASE.search(item.nodeid):
-        return 2
-    is_long = item.get_closest_marker("slow") or cases >= _MANY_CASES
-    return _PARTS_OF_LONG_TESTS if is_long and not item.nodeid.startswith(_ALL_CASES) else 1
 
 
 def pytest_report_header() -> str:
@@ -223,7 +163,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     for report in reporter.stats.get("skipped", ()) if reporter else ():
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         _not_run[reason.removeprefix("Skipped: ")] += 1
-    if config.cache is not None and not config.option.lf:
+    if config.pluginmanager.has_plugin("cacheprovider") and not config.option.lf:
         config.cache.set(_NOT_RUN, dict(_not_run))
 
 

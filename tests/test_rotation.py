@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from conftest import _rotated
+from support.rotation import tests_of_part as part_of
 
 
 class Case(NamedTuple):
@@ -43,13 +43,13 @@ ALL = [
 
 
 def test_every_case_has_its_day() -> None:
-    days = [_rotated(ALL, day, 1, ()) for day in range(30)]
+    days = [part_of(ALL, day, 1, ()) for day in range(30)]
     assert {case.nodeid for day in days for case in day} == {case.nodeid for case in ALL}
 
 
 def test_a_day_has_all_plain_tests_and_a_third_of_the_modules_with_long_ones() -> None:
     for day in range(6):
-        kept = [case.path.name for case in _rotated(ALL, day, 1, ())]
+        kept = [case.path.name for case in part_of(ALL, day, 1, ())]
         assert kept.count("test_plain.py") == 3
         assert kept.count("test_four.py") == 1
         assert kept.count("test_alone.py") == 1
@@ -59,5 +59,5 @@ def test_a_day_has_all_plain_tests_and_a_third_of_the_modules_with_long_ones() -
 
 def test_changed_tests_run_with_all_cases_on_any_day() -> None:
     for day in range(6):
-        kept = [case.path.name for case in _rotated(ALL, day, 1, ("tests/a/test_two.py", "tests/b"))]
+        kept = [case.path.name for case in part_of(ALL, day, 1, ("tests/a/test_two.py", "tests/b"))]
         assert (kept.count("test_two.py"), kept.count("test_many.py")) == (13, 30)
