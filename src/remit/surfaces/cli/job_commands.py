@@ -50,7 +50,7 @@ from remit.surfaces.cli.printing import (
     print_lines,
     print_text,
 )
-from remit.surfaces.cli.store import with_database
+from remit.surfaces.cli.with_database import with_database
 
 T = TypeVar("T", bound=Run)
 

@@ -24,7 +24,7 @@ from remit.reports.ledger_shapes import ScorecardsShape, export_line
 from remit.reports.scorecard_text import difference_lines, learned_lines, scorecard_lines, scorecard_shape, version_name
 from remit.surfaces.cli.group import name_again
 from remit.surfaces.cli.printing import form_option, print_answer, print_lines, print_text
-from remit.surfaces.cli.store import with_database
+from remit.surfaces.cli.with_database import with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.worker_settings import Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from remit.surfaces.cli.store import user_name
+from remit.surfaces.cli.with_database import user_name
 from remit.surfaces.mcp.mcp_server import serve_standard_streams
 
 

@@ -50,7 +50,7 @@ from remit.surfaces.cli.attesting import Documents, commit_of, write_statement
 from remit.surfaces.cli.named_files import display_name, find_files, find_repository, read_file
 from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import columns, operation_options, path_of, print_lines, print_parts
-from remit.surfaces.cli.store import with_database
+from remit.surfaces.cli.with_database import with_database
 from remit.workspace import git
 from remit.workspace.atomic_write import replace_file
 from remit.workspace.files import Workspace

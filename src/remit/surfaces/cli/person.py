@@ -14,7 +14,7 @@ from remit.clients.hooks.compiled import folder_of, project_of
 from remit.errors import UsageError
 from remit.gate.person_commands import has_consent
 from remit.orchestrate.remote import TOKEN_VARIABLE
-from remit.surfaces.cli.store import with_database
+from remit.surfaces.cli.with_database import with_database
 
 if TYPE_CHECKING:
     from remit.dispatch.worker_settings import Settings

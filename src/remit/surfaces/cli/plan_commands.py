@@ -58,7 +58,7 @@ from remit.surfaces.cli.job_commands import is_served
 from remit.surfaces.cli.merge import with_dismissals
 from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import columns, form_option, operation_options, print_answer, print_lines, print_text
-from remit.surfaces.cli.store import with_database
+from remit.surfaces.cli.with_database import with_database
 
 #: A step of a delegation -> its words.
 _STEPS = {

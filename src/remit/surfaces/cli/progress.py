@@ -24,7 +24,7 @@ from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece, escape_control, wrap_text
 from remit.store.database import Database
 from remit.surfaces.cli.printing import columns, form_option, print_lines, print_text
-from remit.surfaces.cli.store import with_database
+from remit.surfaces.cli.with_database import with_database
 
 #: Delegations that `remit plan progress` shows.
 _MAX_DELEGATIONS = 20

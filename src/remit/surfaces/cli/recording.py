@@ -15,7 +15,7 @@ from remit.ledger.recorded_merge import record_of
 from remit.merging.merge_data import Merge
 from remit.store import ledger, review_queue
 from remit.store.database import Database
-from remit.surfaces.cli.store import with_database
+from remit.surfaces.cli.with_database import with_database
 from remit.workspace import git
 
 

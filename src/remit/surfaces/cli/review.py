@@ -36,7 +36,7 @@ from remit.surfaces.cli.merge import FORMATS, fails, with_dismissals, write_merg
 from remit.surfaces.cli.plan_commands import DrivenPlan, drive_with_progress, print_result, write_reports
 from remit.surfaces.cli.printing import form_option
 from remit.surfaces.cli.recording import record_merge
-from remit.surfaces.cli.store import with_database
+from remit.surfaces.cli.with_database import with_database
 from remit.workspace import git
 from remit.workspace.languages import languages_of
 from remit.workspace.safe_git import root_above

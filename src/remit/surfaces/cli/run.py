@@ -41,7 +41,7 @@ from remit.store.jobs import Job
 from remit.store.plans import Escalation
 from remit.surfaces.cli.job_commands import task_text, with_task
 from remit.surfaces.cli.printing import columns, operation_options, print_answer, print_lines, print_text
-from remit.surfaces.cli.store import with_database
+from remit.surfaces.cli.with_database import with_database
 
 #: Events that get a line if standard error is not a terminal.
 _PRINTED = ("resolved", "started", "turn", "tool", "tool-done", "waiting", "program", "told", "checked", "finished")

@@ -20,7 +20,7 @@ from remit.store.access import AccessToken, Role, add_token, list_tokens, revoke
 from remit.store.database import Database, open_database
 from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import form_option, print_answer, print_text
-from remit.surfaces.cli.store import user_name, with_database
+from remit.surfaces.cli.with_database import user_name, with_database
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

@@ -19,7 +19,7 @@ from remit.secrets.scan import redact
 from remit.store.database import Database
 from remit.store.roles import RoleKind, apply_roles, check_names, role_script
 from remit.surfaces.cli.printing import print_text
-from remit.surfaces.cli.store import with_database
+from remit.surfaces.cli.with_database import with_database
 
 log = logging.getLogger("remit.worker")
 
