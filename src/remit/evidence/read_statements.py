@@ -132,7 +132,7 @@ def _prose(text: str, statements: list[WorkStatement], marked: Container[int] | 
             level = len(line) - len(line.lstrip("#")) if head[1] else 7
             is_in_plan = words.is_plan(heading) and level > depth
             if not is_in_plan or (head[1] and depth < _MIN_PLAN):
-                heading, depth = next(group for group in head.groups() if group), level
+                heading, depth = head[head.lastindex or 0], level
             if not head[1] or len(line.split()) < 4 or not (marked is None or number - 1 in marked):
                 continue
             yield _Line(number, head[1], "", is_heading=True)
