@@ -15,6 +15,7 @@ from remit.workspace.commit import Commit
 from remit.workspace.git import changed_lines, changes
 from remit.workspace.git_folder import external_reference, git_folders, keep_out_of_git, linked_home
 from remit.workspace.safe_git import (
+    _QUICK,
     GitLimitReached,
     disabled_filters,
     environment,
@@ -109,7 +110,11 @@ def test_files_that_a_repository_makes_git_read_are_switched_off(
 
 
 @pytest.mark.parametrize(
-    "file", [".git/HEAD", ".git/config", ".git/objects/info/alternates", ".git/info/exclude", ".gitignore"]
+    "file",
+    [
+        *(".git/HEAD", ".git/config", ".git/index", ".git/objects/info/alternates"),
+        *(".git/info/attributes", ".git/info/exclude", ".gitattributes", ".gitignore"),
+    ],
 )
 def test_a_pipe_that_git_reads_is_given_up_soon(
     repository: Repository, file: str, monkeypatch: pytest.MonkeyPatch
@@ -117,7 +122,7 @@ def test_a_pipe_that_git_reads_is_given_up_soon(
     repository.commit(**{"a.txt": "1\n"})
     (repository.root / file).unlink(missing_ok=True)
     os.mkfifo(repository.root / file)
-    monkeypatch.setattr("remit.workspace.safe_git._QUICK", dict.fromkeys(("config", "rev-parse", "ls-files"), 0.5))
+    monkeypatch.setattr("remit.workspace.safe_git._QUICK", dict.fromkeys(_QUICK, 0.5))
     for call in (lambda: change_since(repository.root, "HEAD"), lambda: changed_lines(repository.root, "HEAD")):
         with pytest.raises(GitLimitReached, match=r"took longer than 0\.5 seconds"):
             call()

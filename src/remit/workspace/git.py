@@ -29,13 +29,21 @@ _MAX_POINTER = 4_096
 #: At most this many paths are asked for, and for this long.
 _MAX_IGNORED = 5_000
 _IGNORE_SECONDS = 5.0
+#: What reads the files that a diff reads, and takes milliseconds: it fails soon if one of them is a pipe.
+_PROBES = (
+    ("rev-parse", "--verify", "--quiet", "HEAD^{commit}"),
+    ("check-ignore", "--quiet", "x"),
+    ("check-attr", "diff", "--", "x"),
+)
 
 
 def _diff(root: str | os.PathLike[str], *arguments: str) -> bytes | None:
     """Return a diff of the files below a root, without running a program that the repository configures."""
-    run_git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")  # fails soon if a pipe blocks git
+    settings = without_filters(root)
+    for probe in _PROBES:
+        run_git(root, *probe, settings=settings)
     options = ("--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--relative")
-    return run_git(root, "diff", *options, *arguments, settings=without_filters(root))
+    return run_git(root, "diff", *options, *arguments, settings=settings)
 
 
 def _untracked(root: str | os.PathLike[str]) -> bytes | None:

@@ -22,7 +22,7 @@ from remit.secrets.environment import without_secrets
 #: The default limits of a command: seconds, and bytes of output.
 SECONDS = 120.0
 #: What reads only configuration, references or names of files. A pipe in place of such a file blocks git.
-_QUICK = {"config": 10.0, "rev-parse": 10.0, "ls-files": 30.0}
+_QUICK = {**dict.fromkeys(("config", "rev-parse", "check-attr", "check-ignore"), 10.0), "ls-files": 30.0}
 MAX_OUTPUT = 256 * 1024 * 1024
 _PIECE = 64 * 1024
 _SAFE = (
