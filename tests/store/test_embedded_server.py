@@ -20,6 +20,7 @@ from support.waiting import until
 from remit.store import server as servers
 from remit.store.database import open_database
 from remit.store.server import EmbeddedServer
+from remit.surfaces.cli.with_database import scratch_folder
 
 
 @pytest.fixture
@@ -210,6 +211,26 @@ def test_a_folder_of_another_user_is_refused(embedded_fleet: Fleet) -> None:
 
     assert code == 3
     assert said == f"remit: {folder} belongs to another user: remove it, or set REMIT_DATA to another folder\n"
+
+
+@pytest.mark.process
+@pytest.mark.skipif(os.getuid() != 0, reason="only root starts it as another user")
+def test_without_user_namespaces_root_starts_it_as_another_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unshare = tmp_path / "unshare"
+    unshare.write_text("#!/bin/sh\nexit 1\n", encoding="ascii")
+    unshare.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    with scratch_folder() as folder:
+        server = EmbeddedServer(folder / "postgres")
+        try:
+            with psycopg.connect(server.open()) as connection:
+                assert connection.execute("SELECT 1").fetchone() == (1,)
+            assert (folder / "postgres/data/postmaster.pid").stat().st_uid != 0
+        finally:
+            server.close()
+        assert not server.is_listening()
 
 
 def test_a_folder_that_cannot_be_created_is_reported(embedded_fleet: Fleet) -> None:

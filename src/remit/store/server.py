@@ -239,7 +239,7 @@ class EmbeddedServer:
     def _run(
         self, program: str, *arguments: str, inherited: tuple[int, ...] = (), source: int = subprocess.DEVNULL
     ) -> str:
-        command = [*_without_root(self._folder), str(binaries() / program), *arguments]
+        command = [*_without_root(self._folder, self.socket_folder), str(binaries() / program), *arguments]
         # Output goes to a file: the server inherits the output of pg_ctl, and a pipe would never end.
         with tempfile.TemporaryFile() as output:
             try:
@@ -287,7 +287,7 @@ def _other_account() -> tuple[int, int]:
     raise EnvironmentBroken("the embedded database does not run as root, and there is no account `nobody` to run it as")
 
 
-def _without_root(folder: Path) -> list[str]:
+def _without_root(folder: Path, socket_folder: Path) -> list[str]:
     """Return the prefix that runs a command without root: in a user namespace if possible, else as another user."""
     if os.getuid() != 0:
         return []
@@ -296,7 +296,8 @@ def _without_root(folder: Path) -> list[str]:
     if _works([*namespace, "true"]):
         return namespace
     as_user = ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--"]
-    os.chown(folder, user, group)
+    for owned in filter(Path.exists, (folder, socket_folder)):
+        os.chown(owned, user, group)
     if _works([*as_user, "test", "-w", str(folder)]) and _works([*as_user, str(binaries() / "postgres"), "--version"]):
         return as_user
     raise EnvironmentBroken(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import tempfile
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from remit.store.database import Database, open_database
 from remit.surfaces.cli.merge import with_dismissals
 from remit.surfaces.cli.plan_commands import DrivenPlan, drive_with_progress, write_reports
 from remit.surfaces.cli.printing import columns, form_option, print_answer
+from remit.surfaces.cli.with_database import scratch_folder
 
 
 @click.command("demo")
@@ -83,8 +83,8 @@ def _with_scratch_database(root: Path, team: ReviewTeam, model: str) -> tuple[Dr
         async with open_database(None, settings.data) as database:
             return await review_shop(database, settings, root, team, model)
 
-    with tempfile.TemporaryDirectory(prefix="remit-demo-", ignore_cleanup_errors=True) as name:
-        return asyncio.run(work(load_settings(start=root)._replace(database=None, data=Path(name).resolve())))
+    with scratch_folder() as folder:
+        return asyncio.run(work(load_settings(start=root)._replace(database=None, data=folder)))
 
 
 async def review_shop(

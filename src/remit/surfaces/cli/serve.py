@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from remit.store.access import AccessToken, Role, add_token, list_tokens, revoke
 from remit.store.database import Database, open_database
 from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import form_option, print_answer, print_text
-from remit.surfaces.cli.with_database import user_name, with_database
+from remit.surfaces.cli.with_database import scratch_folder, user_name, with_database
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -81,8 +80,7 @@ def _serve_demo(run: Callable[[Database, Settings, Path], Awaitable[None]]) -> N
             await fill_demo(database, settings, folder / "shop")
             await run(database, settings, folder / "shop")
 
-    with tempfile.TemporaryDirectory(prefix="remit-demo-", ignore_cleanup_errors=True) as name:
-        folder = Path(name).resolve()
+    with scratch_folder() as folder:
         try:
             asyncio.run(work(folder))
         finally:

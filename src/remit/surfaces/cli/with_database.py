@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import getpass
 import logging
-from collections.abc import Awaitable, Callable
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from remit.errors import EnvironmentBroken
@@ -50,6 +52,17 @@ def opening_text(settings: Settings) -> str:
         return "connecting to the database"
     folder = settings.data / "postgres"
     return f"starting the database in {folder}" if (folder / "made").exists() else f"creating the database in {folder}"
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Yield a folder for a database that is removed at the end.
+
+    Other users can enter it, but not list it: the database of root may run as another user.
+    """
+    with tempfile.TemporaryDirectory(prefix="remit-demo-", ignore_cleanup_errors=True) as name:
+        Path(name).chmod(0o711)
+        yield Path(name).resolve()
 
 
 def user_name() -> str:
