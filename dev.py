@@ -360,10 +360,11 @@ def smoke_test() -> None:
 def run(extra: list[str]) -> None:
     """Show a review of the example project by subagents; with arguments, run `remit` with them."""
     prepare(RUN)
-    report(f"$ remit {' '.join(extra or DEMONSTRATION)}")
+    arguments = extra or DEMONSTRATION
+    report(f"$ remit {' '.join(arguments)}")
     # Exit code 1 means that there are findings or that a result was not accepted.
-    run_program(RUN, "remit", [str(RUN.program("remit")), *(extra or DEMONSTRATION)], accept=(0, 1))
-    if not extra:
+    run_program(RUN, "remit", [str(RUN.program("remit")), *arguments], accept=(0, 1))
+    if arguments == DEMONSTRATION:
         report(
             "In this checkout, `python3 dev.py run COMMAND` is `remit COMMAND`, for example: python3 dev.py run audit"
         )
