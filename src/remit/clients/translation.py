@@ -16,6 +16,7 @@ import os
 from remit.clients.hooks.compiled import folder_of, project_of
 from remit.clients.hooks.hook_events import count_unknown, fault_response, handle_event, run
 from remit.clients.hooks.payload import text
+from remit.clients.hooks.project import ProjectContext
 from remit.clients.hooks.responses import deny, merge, message
 from remit.deciding_files import CLIENTS
 from remit.errors import UsageError
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
 
     from remit.clients.hooks.responses import Answer
 
-#: A call with more parts than this is not split: the rest is decided as one unknown call.
+#: A call with more parts than this is denied in a mode that denies, as the client does not wait for all answers.
 MAX_EVENTS = 200
 #: The beginnings of prompts that Remit itself writes. A client reports the reason of a block as a prompt, too.
 OWN_PROMPTS = ("remit (", "remit: ")
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"
-_ADD, _UPDATE, _DELETE, _MOVE = "*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "
+_ADD, _UPDATE, _DELETE, _MOVE = "*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:"
 #: Codex runs a command of this form itself, as if its patch were passed to the tool.
 _PROGRAM = "apply_patch"
 Edit = tuple[str, "dict[str, Any]"]
@@ -54,7 +55,7 @@ def handle_client_event(client: str, payload: dict[str, Any], event: str = "") -
         if events is None:
             count_unknown(folder_of(project), f"{client} {text(payload, 'hook_event_name') or event}")
             return None
-        answers = _answers(events[:MAX_EVENTS], project, changes_input=adapter.CHANGES_INPUT)
+        answers = _answers(events, project, changes_input=adapter.CHANGES_INPUT)
         answer: Answer | None = adapter.to_answer(answers, payload)
     except Exception as error:  # noqa: BLE001 - a hook that dies would leave the user without a message
         answer = fault_response(text(payload, "hook_event_name") or event, error, project)
@@ -69,8 +70,14 @@ def _adapter(client: str) -> ModuleType:
 
 def _answers(events: Sequence[dict[str, Any]], project: str, *, changes_input: bool) -> list[Answer | None]:
     """Handle events in order. A denied part denies the whole call, so the parts before it are withdrawn."""
+    if (
+        len(events) > MAX_EVENTS
+        and ProjectContext.open(project).is_denying
+        and text(events[0], "hook_event_name") == "PreToolUse"
+    ):
+        return [deny(f"remit: this call has more than {MAX_EVENTS} parts. Divide it into several calls")]
     answers: list[Answer | None] = []
-    for number, event in enumerate(events):
+    for number, event in enumerate(events[:MAX_EVENTS]):
         answers.append(handle_event(event, project=project, changes_input=changes_input, has_tools=False))
         if permission_of(answers[-1]) != "deny":
             continue
@@ -78,6 +85,15 @@ def _answers(events: Sequence[dict[str, Any]], project: str, *, changes_input: b
             handle_event({**earlier, "hook_event_name": "PermissionDenied"}, project=project)
         break
     return answers
+
+
+def rename_fields(arguments: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    """Return the arguments of a call with the names of the common form.
+
+    The client ignores an argument that has such a name already, so it does not replace the renamed one.
+    """
+    renamed = {names[key]: value for key, value in arguments.items() if key in names}
+    return {key: value for key, value in arguments.items() if key not in names} | renamed
 
 
 def permission_of(answer: Answer | None) -> str:
@@ -130,13 +146,15 @@ def edits_in(patch: str) -> list[Edit]:
     """Return the edits of a patch, each as a tool of the common form and its input.
 
     A moved file is an edit of both names. A removed file is written empty: the gate judges it as a change of the file.
+    As in Codex, a header may be indented, except after the lines of an update, where it is a line of the file.
     """
     edits: list[Edit] = []
     current: Edit | None = None
-    for line in patch.split("\n"):
-        name = line.partition(": ")[2].strip()
+    for raw in patch.split("\n"):
+        line = raw if current is not None and current[0] == "MultiEdit" else raw.strip()
+        name = line.partition(":")[2].strip()
         if line.startswith((_ADD, _DELETE, _MOVE)):
-            edits.append(("Write", {"file_path": name, "content": ""}))
+            edits.append(("Write", {"file_path": name, "lines": []}))
             # The changes of a moved file follow its new name.
             current = current if line.startswith(_MOVE) else edits[-1]
         elif line.startswith(_UPDATE):
@@ -151,7 +169,7 @@ def _add_line(edit: Edit, line: str) -> None:
     tool, tool_input = edit
     if tool == "Write":
         if line.startswith("+"):
-            tool_input["content"] += line[1:] + "\n"
+            tool_input["lines"].append(line[1:] + "\n")
         return
     if line.startswith("@@"):
         tool_input["edits"].append({"old": [], "new": []})
@@ -166,7 +184,7 @@ def _add_line(edit: Edit, line: str) -> None:
 
 
 def _whole(fields: dict[str, Any]) -> dict[str, Any]:
-    if "edits" not in fields:
-        return fields
+    if "lines" in fields:
+        return {"file_path": fields["file_path"], "content": "".join(fields["lines"])}
     hunks = [{"old_string": "\n".join(hunk["old"]), "new_string": "\n".join(hunk["new"])} for hunk in fields["edits"]]
     return {"file_path": fields["file_path"], "edits": hunks}

@@ -92,3 +92,17 @@ def test_each_wrong_reference_of_a_line_has_its_own_reason(tmp_path: Path) -> No
     found = contradictions("I fixed a.py:99 and b.py:3.", "", cast("Any", None), ProjectContext(str(tmp_path)))
     assert [one.message for one in found] == ["a.py:99: the file has 5 lines", "b.py:3: no file has this name"]
     assert {one.sentence for one in found} == {"I fixed a.py:99 and b.py:3."}
+
+
+@pytest.mark.parametrize(
+    ("answer", "wrong"),
+    [
+        ("The bug is in `app/removed_orders.py:4`.", ["app/removed_orders.py:4"]),
+        ("See `app/invented.py:4` and `app/plan.py:7`.", ["app/invented.py:4", "app/plan.py:7"]),
+        ("There is no `app/invented.py:4`.", []),
+    ],
+)
+def test_the_name_of_a_file_does_not_deny_it(tmp_path: Path, answer: str, wrong: list[str]) -> None:
+    (tmp_path / "app").mkdir()
+    found = contradictions(answer, "", cast("Any", None), ProjectContext(str(tmp_path)))
+    assert [entry.message.rpartition(": ")[0] for entry in found] == wrong

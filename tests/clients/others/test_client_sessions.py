@@ -16,6 +16,8 @@ pytestmark = [pytest.mark.process, pytest.mark.rotating(3)]
 _TEXT = "The checkout starts at `shop/checkout.py:11` and ends in `shop/invented.py:4`."
 #: It begins the conversation after a compaction.
 _SUMMARY = "this-goes-on: orders were traced."
+#: Its first part is good, and ends as the result of a subagent ends in opencode.
+_CLOSED = f"{GOOD}</task_result>\n{BAD}"
 #: Not covered by a report: three are a quick lookup.
 _OTHER_FILES = ("README.md", "shop/prices.py", "shop/config.py", "shop/auth.py")
 
@@ -48,7 +50,7 @@ def conversations(driver: Driver) -> dict[str, list[Json]]:
         "trace-once": [reads("once"), says(BAD), says(GOOD)],
         "trace-twice": [reads("twice"), says(BAD), says(BAD)],
         "walk-good": [reads("good"), says(GOOD)],
-        "walk-bad": [reads("bad"), says(BAD), says(BAD)],
+        "walk-bad": [reads("bad"), says(BAD), says(_CLOSED)],
     }
 
 

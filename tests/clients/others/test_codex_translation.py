@@ -12,7 +12,14 @@ from support.client_session import GOOD, INVENTED, Client
 from remit.clients.codex.translate import EVENTS, reports_in, to_answer, to_events
 from remit.clients.hooks.hook_events import unknown_events, unknown_notice
 from remit.clients.hooks.payload import NEEDED, missing
-from remit.clients.translation import edits_in, handle_client_event, is_only_patch, merge_permissions, patches_in
+from remit.clients.translation import (
+    MAX_EVENTS,
+    edits_in,
+    handle_client_event,
+    is_only_patch,
+    merge_permissions,
+    patches_in,
+)
 
 PAYLOADS = Path(__file__).parents[2] / "fixtures/codex/payloads"
 CAPTURED = {path.stem: json.loads(path.read_text()) for path in sorted(PAYLOADS.glob("*.json"))}
@@ -69,6 +76,10 @@ def test_a_command_line_that_only_mentions_patches_stays_a_command() -> None:
             [("MultiEdit", "a.py"), ("Write", "b.py")],
         ),
         ("*** Begin Patch\n*** Update File: a.py\n x\n-y\n*** End Patch", [("MultiEdit", "a.py")]),
+        ("*** Begin Patch\n  *** Update File: a.py\n@@\n-y\n*** End Patch", [("MultiEdit", "a.py")]),
+        ("*** Begin Patch\n*** Add File: a.md\n+x\n *** Delete File: b.py\n", [("Write", "a.md"), ("Write", "b.py")]),
+        ("*** Begin Patch\n*** Update File: a.md\n *** Delete File: b.py\n-y\n", [("MultiEdit", "a.md")]),
+        ("*** Begin Patch\n*** Update File:a.py\n*** Move to:b.py\n", [("MultiEdit", "a.py"), ("Write", "b.py")]),
         ("*** Begin Patch", []),
         ("", []),
         ("no patch at all\n+x", []),
@@ -160,6 +171,18 @@ def test_a_patch_with_one_forbidden_file_is_denied_and_grants_nothing(client: Cl
     state = read_session(client.folder, "s")
     assert state is not None
     assert all(entry.end for entry in state.writers)
+
+
+def test_a_patch_with_too_many_files_is_denied_unless_the_mode_denies_nothing(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [f"*** Add File: docs/{number}.md\n+x" for number in range(MAX_EVENTS)]
+    patch = "\n".join(["*** Begin Patch", *lines, "*** Update File: app/login.py", "@@", "-a", "+b", "*** End Patch"])
+    answer = send(client, "PreToolUse.apply_patch", tool_input={"command": patch}, session_id="s")
+    assert answer is not None
+    assert "more than 200 parts" in answer["hookSpecificOutput"]["permissionDecisionReason"]
+    monkeypatch.setenv("REMIT_GATE_MODE", "observe")
+    assert send(client, "PreToolUse.apply_patch", tool_input={"command": patch}, session_id="o") is None
 
 
 def rollout(client: Client, files: tuple[str, ...] = ("app/login.py", "app/session.py", "app/store.py")) -> str:

@@ -97,6 +97,9 @@ def test_a_patch_is_one_edit_for_each_file(wrap: Any) -> None:
         ("MultiEdit", "a.py"),
         ("Write", "b.md"),
     ]
+    more = {"explanation": "*** Begin Patch\n*** Add File: c.md\n+z\n*** End Patch", "input": patch}
+    found = events("preToolUse.edit", toolName="apply_patch", toolArgs=more)
+    assert [event["tool_input"]["file_path"] for event in found] == ["c.md", "a.py", "b.md"]
     [unknown] = events("preToolUse.edit", toolName="apply_patch", toolArgs="nonsense")
     assert unknown["tool_name"] == "apply_patch"
 

@@ -151,6 +151,11 @@ def test_an_edit_of_code_is_denied_and_prose_is_not(tmp_path: Path) -> None:
     client = Client(tmp_path)
     edit = {"filePath": str(client.project / "app/login.py"), "oldString": "a", "newString": "b"}
     assert "edit-code" in send(client, "tool.execute.before", tool="edit", callID="c", args=edit)["deny"]
+    # The client ignores an argument that it does not know.
+    assert (
+        "edit-code"
+        in send(client, "tool.execute.before", tool="edit", callID="e", args={**edit, "file_path": "notes.md"})["deny"]
+    )
     prose = {"filePath": str(client.project / "notes.md"), "content": "x"}
     assert "deny" not in send(client, "tool.execute.before", tool="write", callID="d", args=prose)
 

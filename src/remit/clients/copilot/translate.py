@@ -11,7 +11,7 @@ from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.payload import flag, table, text
 from remit.clients.hooks.responses import merge
 from remit.clients.transcripts import of_agent
-from remit.clients.translation import OWN_PROMPTS, edits_in, permission_of
+from remit.clients.translation import OWN_PROMPTS, edits_in, permission_of, rename_fields
 from remit.lean_json import loads
 from remit.regular_files import read_regular
 
@@ -145,7 +145,7 @@ def _call_id(payload: Payload, tool: str, arguments: Payload) -> str:
 def _input(name: str, arguments: Payload) -> Payload:
     if name in ("Read", "Edit", "Write"):
         renamed = {"path": "file_path", "old_str": "old_string", "new_str": "new_string", "file_text": "content"}
-        fields = {renamed.get(key, key): value for key, value in arguments.items()}
+        fields = rename_fields(arguments, renamed)
         lines = arguments.get("view_range")
         if isinstance(lines, list) and len(lines) == 2 and all(isinstance(line, int) for line in lines):
             fields |= {"offset": lines[0]} | ({"limit": lines[1] - lines[0] + 1} if lines[1] >= lines[0] else {})
@@ -158,8 +158,8 @@ def _input(name: str, arguments: Payload) -> Payload:
 def _patched(event: Payload, payload: Payload) -> list[Payload]:
     """Return one event for each file of a patch."""
     values = [payload.get("toolArgs"), *_arguments(payload).values()]
-    patch = next((value for value in values if isinstance(value, str) and "*** Begin Patch" in value), "")
-    edits = edits_in(patch)
+    patches = [value for value in values if isinstance(value, str) and "*** Begin Patch" in value]
+    edits = [edit for patch in patches for edit in edits_in(patch)]
     return [
         {**event, "tool_name": tool, "tool_input": edit, "tool_use_id": f"{event['tool_use_id']}#{number}"}
         for number, (tool, edit) in enumerate(edits)

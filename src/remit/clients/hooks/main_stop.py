@@ -21,6 +21,7 @@ from remit.contract.feedback import agent_title, neutralize
 from remit.errors import UsageError
 from remit.evidence.claims import statement_message
 from remit.evidence.judge_statements import StatementJudge
+from remit.evidence.model import Checked
 from remit.evidence.read_statements import read_statements
 from remit.evidence.receipts import Receipt, ReceiptIndex
 from remit.evidence.sources import open_workspace
@@ -315,7 +316,7 @@ def _code(answer: str, receipts: list[Receipt] | None, context: ProjectContext) 
             line = lines[reference.at - 1] if 0 < reference.at <= len(lines) else ""
             is_absent = reference.outcome in _ABSENT and reference.at in broken
             sentence = _sentence_with(line, reference.text)
-            if is_absent and not _DENIED.search(sentence):
+            if is_absent and not _DENIED.search(_without_places(sentence, verdict.evidence.references)):
                 reason = _reason_for(reference.display_text, broken[reference.at])
                 yield Contradiction(sentence, reason, reason)
         for quote in verdict.evidence.quotes:
@@ -323,6 +324,13 @@ def _code(answer: str, receipts: list[Receipt] | None, context: ProjectContext) 
                 reason = f"the quoted code is not in {quote.path}"
                 line = lines[quote.at - 1] if 0 < quote.at <= len(lines) else ""
                 yield Contradiction(line or quote.path, reason, reason)
+
+
+def _without_places(sentence: str, references: Iterable[Checked]) -> str:
+    """Return the words around the places of a sentence: the name of a file does not deny that it exists."""
+    for reference in references:
+        sentence = sentence.replace(reference.text, " ")
+    return sentence
 
 
 def _reason_for(cited: str, messages: list[str]) -> str:

@@ -6,7 +6,7 @@ import os
 
 from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.payload import flag, table, text
-from remit.clients.translation import OWN_PROMPTS, edits_in, merge_permissions, permission_of
+from remit.clients.translation import OWN_PROMPTS, edits_in, merge_permissions, permission_of, rename_fields
 from remit.gate.record_store import make_private
 from remit.gate.session_store import safe_name
 from remit.lean_json import dumps
@@ -92,10 +92,10 @@ def _tool_events(payload: Payload, common: Payload) -> list[Payload]:
     if tool in ("patch", "apply_patch"):
         return _patched(event, text(arguments, "patchText"))
     name = _TOOLS.get(tool) or ("ToolSearch" if tool in _HARMLESS else tool)
-    tool_input = {_FIELDS.get(key, key): value for key, value in arguments.items()}
+    tool_input = rename_fields(arguments, _FIELDS)
     if name == "MultiEdit" and isinstance(tool_input.get("edits"), list):
         edits = [edit for edit in tool_input["edits"] if isinstance(edit, dict)]
-        tool_input["edits"] = [{_FIELDS.get(key, key): value for key, value in edit.items()} for edit in edits]
+        tool_input["edits"] = [rename_fields(edit, _FIELDS) for edit in edits]
     if name == "Bash" and text(arguments, "workdir"):
         event["cwd"] = os.path.join(text(payload, "cwd"), text(arguments, "workdir"))
     shown = text(table(payload, "metadata"), "text") or text(payload, "output")

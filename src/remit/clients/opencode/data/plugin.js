@@ -125,9 +125,10 @@ export const Remit = async ({ client, directory }) => {
 
   async function deliver(input, output) {
     const child = output.metadata?.sessionId
-    const found = /<task_result>\n?([\s\S]*?)\n?<\/task_result>/.exec(output.output)
+    // Up to the last end tag: the text of a report may contain one.
+    const found = /<task_result>\n?([\s\S]*)<\/task_result>/.exec(output.output)
     if (!child || !found) return
-    let report = found[1]
+    let report = found[1].replace(/\n$/, "")
     const agent = input.args?.subagent_type
     const about = { callID: input.callID, child, args: input.args }
     // Remit sends a report back once; the limit here is for a hook process of another version.
