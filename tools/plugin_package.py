@@ -1,7 +1,7 @@
 """Generate the package for assistants: a skill and the MCP server.
 
 One folder is both an Agent Plugins 1.0 package (`plugin.json`, `skills`, `mcp.json`) and a plugin of Claude Code
-(`.claude-plugin/plugin.json`, `.mcp.json`). The folder above it is a marketplace, from which clients install it.
+(`.claude-plugin/plugin.json`, `.mcp.json`). The repository is a marketplace, from which clients install it.
 `tools/generate_docs.py` writes it, and a test compares it.
 """
 
@@ -17,7 +17,7 @@ from remit.operations.served import TOOLS
 from remit.surfaces.mcp.mcp_server import ALL_RULES, RESOURCES
 
 FOLDER = Path("plugins/remit")
-MARKETPLACE = FOLDER.parent / ".claude-plugin/marketplace.json"
+MARKETPLACE = Path(".claude-plugin/marketplace.json")
 SCHEMAS = "https://agent-plugins.org/schemas/1.0.0"
 SKILL = "verify-agent-reports"
 DESCRIPTION = (
@@ -84,9 +84,9 @@ def package_files() -> dict[Path, str]:
 
 
 def _marketplace() -> dict[str, Any]:
-    """Return the list of plugins in the folder. Claude Code, Codex and Copilot CLI read this form."""
-    plugin = {"name": METADATA["name"], "source": f"./{FOLDER.name}", "description": METADATA["description"]}
-    return {"name": METADATA["name"], "owner": METADATA["author"], "plugins": [plugin]}
+    """Return the list of plugins in the repository. Claude Code, Codex and Copilot CLI read this form."""
+    common = {name: METADATA[name] for name in ("name", "description")}
+    return {**common, "owner": METADATA["author"], "plugins": [{**common, "source": f"./{FOLDER.as_posix()}"}]}
 
 
 def _skill() -> str:

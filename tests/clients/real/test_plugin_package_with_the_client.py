@@ -13,7 +13,8 @@ import pytest
 from real_client import Stage, binary, staged
 from scripts import call, does, says
 
-PACKAGE = Path(__file__).parents[3] / "plugins/remit"
+ROOT = Path(__file__).parents[3]
+PACKAGE = ROOT / "plugins/remit"
 _TOOL = "mcp__plugin_remit_remit__explain_rule"
 _CONVERSATIONS = {"explain-it": [does(call("explained", _TOOL, name="EVD001")), says("Done.")]}
 
@@ -24,11 +25,24 @@ def stage(client: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[St
         yield made
 
 
-def test_the_clients_validator_accepts_it(stage: Stage) -> None:
-    command = [str(binary()), "plugin", "validate", str(PACKAGE), "--strict"]
+def plugin(stage: Stage, *arguments: str) -> str:
+    """Return the output of `claude plugin`; it must succeed."""
+    command = [str(binary()), "plugin", *arguments]
     done = subprocess.run(command, env=stage.environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Validation passed" in done.stdout
+    return done.stdout
+
+
+@pytest.mark.parametrize("folder", [PACKAGE, ROOT], ids=["the plugin", "the marketplace"])
+def test_the_clients_validator_accepts_it(folder: Path, stage: Stage) -> None:
+    assert "Validation passed" in plugin(stage, "validate", str(folder), "--strict")
+
+
+def test_the_client_installs_it_from_the_repository(stage: Stage) -> None:
+    plugin(stage, "marketplace", "add", str(ROOT))
+    plugin(stage, "install", "remit@remit")
+    assert "remit@remit" in plugin(stage, "list")
+    plugin(stage, "uninstall", "remit@remit")
 
 
 def test_the_clients_validator_would_refuse_another_form(stage: Stage, tmp_path: Path) -> None:
