@@ -35,18 +35,10 @@ def kept_lines(call: Receipt, output: str) -> str | None:
     return kept_log(call.path or "", output) if call.action == "read" else None
 
 
-class LineMessage(msgspec.Struct):
-    """The message of a line of Claude Code."""
-
-    content: Any = None
-    model: str | None = None
-
-
-class TranscriptLine(msgspec.Struct):
-    """The fields of a line that a reader of any client uses."""
+class LineFields(msgspec.Struct):
+    """The fields of a line that every reader decodes."""
 
     type: str = ""
-    message: LineMessage | None = None
     cwd: str | None = None
     timestamp: str | None = None
     #: The session and the place of a line of Claude Code.
@@ -59,14 +51,28 @@ class TranscriptLine(msgspec.Struct):
     isSidechain: bool | None = None  # noqa: N815 - the client's name
     isMeta: bool | None = None  # noqa: N815 - the client's name
     isApiErrorMessage: bool | None = None  # noqa: N815 - the client's name
-    #: The content of a line of Codex.
-    payload: Any = None
-    #: The content of a line of Copilot CLI, and the subagent that it belongs to.
-    data: Any = None
+    #: The subagent that a line of Copilot CLI belongs to.
     agentId: str | None = None  # noqa: N815 - the client's name
     #: A message of opencode.
     info: Any = None
     parts: Any = None
+
+
+class LineMessage(msgspec.Struct):
+    """The message of a line of Claude Code."""
+
+    content: Any = None
+    model: str | None = None
+
+
+class TranscriptLine(LineFields):
+    """The fields of a line that a reader of any client uses."""
+
+    message: LineMessage | None = None
+    #: The content of a line of Codex.
+    payload: Any = None
+    #: The content of a line of Copilot CLI.
+    data: Any = None
 
 
 class AgentCalls(ABC):

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from remit.clients.transcripts.calls import TranscriptLine, table_of, text_of
+from remit.clients.transcripts.calls import LineFields, TranscriptLine, table_of, text_of
 from remit.clients.transcripts.reading import MAX_LINE, decode, decode_line, numbered_lines, reader_of
 from remit.evidence.judge_statements import AGENT_TOOLS
 from remit.evidence.meant_tests import stated_failures
@@ -44,26 +44,12 @@ class SpokenMessage(msgspec.Struct):
     model: str | None = None
 
 
-class SpokenLine(msgspec.Struct):
+class SpokenLine(LineFields):
     """The fields of a line that its texts need. What only the calls need is not decoded."""
 
-    type: str = ""
     message: SpokenMessage | None = None
-    cwd: str | None = None
-    timestamp: str | None = None
-    sessionId: str | None = None  # noqa: N815 - the client's name
-    uuid: str | None = None
-    parentUuid: str | None = None  # noqa: N815 - the client's name
-    logicalParentUuid: str | None = None  # noqa: N815 - the client's name
-    isCompactSummary: bool | None = None  # noqa: N815 - the client's name
-    isSidechain: bool | None = None  # noqa: N815 - the client's name
-    isMeta: bool | None = None  # noqa: N815 - the client's name
-    isApiErrorMessage: bool | None = None  # noqa: N815 - the client's name
     payload: msgspec.Raw = msgspec.Raw(b"null")
     data: msgspec.Raw = msgspec.Raw(b"null")
-    agentId: str | None = None  # noqa: N815 - the client's name
-    info: Any = None
-    parts: Any = None
 
 
 class SpokenText(NamedTuple):
