@@ -60,6 +60,11 @@ def test_a_full_folder_for_temporary_files_is_not_called_a_bug(capsys: pytest.Ca
     assert told.count("\n") == 1
 
 
+def test_a_name_that_is_too_long_is_not_called_a_bug(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli._explain(OSError(errno.ENAMETOOLONG, "File name too long", "a\x1b[2J")) == 2
+    assert capsys.readouterr().err == "remit: a\N{SYMBOL FOR ESCAPE}[2J: File name too long\n"
+
+
 def test_a_full_disk_below_the_output_is_not_called_a_bug(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli._explain(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) == 3
     assert capsys.readouterr().err == "remit: the output cannot be written: No space left on device\n"

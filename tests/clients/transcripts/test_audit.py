@@ -84,6 +84,13 @@ class TestClaudeCode:
         assert contradicted(path) == []
         assert [entry.outcome for entry in audited(path, every=True).statements] == ["verified"]
 
+    @pytest.mark.parametrize("half", ["\ud83d", "\\\ud83d"])
+    def test_a_call_with_half_of_a_character_counts(self, tmp_path: Path, half: str) -> None:
+        session = ClaudeCode().asks("fix it").runs("pytest -q", f"Exit code 1\n{FAILED}", failed=True)
+        session.runs(f"pytest -q # {half}", f"\N{ROCKET}{half} {PASSED}").says(CLAIM)
+        path = write(tmp_path / "a.jsonl", session.lines)
+        assert [entry.outcome for entry in audited(path, every=True).statements] == ["verified"]
+
     def test_the_end_of_a_pipe_does_not_hide_the_output(self, tmp_path: Path) -> None:
         session = ClaudeCode().runs("npm test 2>&1 | tail -20", "sh: 1: mocha: not found").says("All tests pass.")
         [statement] = contradicted(write(tmp_path / "a.jsonl", session.lines))

@@ -72,16 +72,18 @@ def _explain(error: Exception) -> int:
     if isinstance(error, BrokenPipeError):
         sys.stderr.close()  # the reader has closed the pipe; Python would report it again at exit
         return 0
-    if text := _disk_problem(error):
+    if text := _system_problem(error):
         click.echo(f"remit: {text}", err=True)
-        return 3
+        return 2 if getattr(error, "errno", None) == errno.ENAMETOOLONG else 3
     traceback.print_exception(error)
     click.echo("remit: this is a bug in remit, not an error in your input; please report the lines above", err=True)
     return 3
 
 
-def _disk_problem(error: Exception) -> str:
-    """Return what a full disk prevented: the output, or the temporary file with the rows of a very large merge."""
+def _system_problem(error: Exception) -> str:
+    """Return what the system refused: a name, or on a full disk the output or the rows of a very large merge."""
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return f"{escape_control(str(error.filename))}: {error.strerror}"
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return f"{error.filename or 'the output'} cannot be written: {error.strerror}"
     name = str(getattr(error, "sqlite_errorname", ""))
