@@ -7,7 +7,7 @@ import pytest
 from remit.deciding_files import DECIDING
 from remit.dispatch.tools.deciding import decides_what_runs
 from remit.gate.git_settings import decides_what_git_runs
-from remit.gate.guarded import is_guarded_name
+from remit.gate.guarded import is_guarded_name, is_instruction
 from remit.gate.settings import GateSettings
 
 NAMES = [
@@ -15,6 +15,10 @@ NAMES = [
     *(".github/hooks/a.json", ".github/agents/a.md", ".github/workflows/ci.yml"),
     *(".vscode/mcp.json", ".vscode/tasks.json", ".vscode/settings.json"),
     *(".codex/config.toml", ".cursor/mcp.json", ".opencode/plugins/a.js", ".claude/agents/a.md"),
+    *(".devcontainer/devcontainer.json", ".zed/tasks.json", ".windsurf/hooks.json", ".gemini/settings.json"),
+    *(".cursor/rules/a.mdc", ".clinerules/hooks/PreToolUse", ".roo/mcp.json", ".roomodes", ".kiro/hooks/a.kiro.hook"),
+    *(".aider.conf.yml", ".husky/pre-commit", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.toml"),
+    *(".gitlab-ci.yml", "Jenkinsfile", "jenkinsfile", ".circleci/config.yml", ".github/actions/build/action.yml"),
 ]
 
 
@@ -25,10 +29,21 @@ def test_the_gate_and_jobs_protect_the_same_files(name: str, folder: str) -> Non
     assert decides_what_runs(folder + name)
 
 
-@pytest.mark.parametrize("name", ["docs/settings.json", ".github/dependabot.yml", ".vscode/launch.json", "src/mcp.py"])
+@pytest.mark.parametrize(
+    "name", ["docs/settings.json", ".github/dependabot.yml", ".vscode/launch.json", "src/mcp.py", ".kiro/specs/a.md"]
+)
 def test_another_file_is_ordinary(name: str) -> None:
     assert not is_guarded_name(name, GateSettings())
     assert not decides_what_runs(name)
+
+
+@pytest.mark.parametrize(
+    "name", [".cursorrules", ".clinerules", ".clinerules/a.md", "GEMINI.md", ".kiro/steering/a.md"]
+)
+def test_instructions_of_other_clients_are_not_guarded_and_the_person_reads_it(name: str) -> None:
+    assert not is_guarded_name(name, GateSettings())
+    assert is_instruction("app/" + name)
+    assert is_instruction(name)
 
 
 def test_hooks_of_git_are_guarded_and_its_settings_are_watched() -> None:

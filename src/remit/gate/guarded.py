@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 _CLIENT_WRITES = ("plans", "projects", "todos", "shell-snapshots", "file-history", "statsig", "ide")
 #: Records in the gate's folder that only commands of a person write.
 RECORDS = ("installed.json", "trusted.json")
+#: Texts that the next session of a client obeys: files by their last name, and folders.
+_INSTRUCTIONS = (
+    *("claude.md", "claude.local.md", "agents.md", "gemini.md", "copilot-instructions.md"),
+    *(".clinerules", ".cursorrules", ".windsurfrules"),
+)
+_RULES = (".claude/rules/", ".claude/output-styles/", ".clinerules/", ".github/instructions/", ".kiro/steering/")
 _MAX_TABLE = 1_000_000
 #: The folder of the package.
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -64,8 +70,7 @@ def is_guarded_name(name: str, settings: GateSettings) -> bool:
 def is_instruction(name: str) -> bool:
     """Return whether the next session of a client obeys this file: `CLAUDE.md`, `AGENTS.md`, rules and styles."""
     parts = [part.lower() for part in (name, *deciding_parts(name))]
-    is_memory = parts[0].rpartition("/")[2] in ("claude.md", "claude.local.md", "agents.md")
-    return is_memory or any(part.startswith((".claude/rules/", ".claude/output-styles/")) for part in parts)
+    return parts[0].rpartition("/")[2] in _INSTRUCTIONS or any(part.startswith(_RULES) for part in parts)
 
 
 def is_guarded_outside(real: str, project: str, *, whole: bool) -> bool:

@@ -13,10 +13,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from remit.configuration import settings_digests
-from remit.deciding_files import FILES, FOLDERS, PARTS
+from remit.deciding_files import FILES, FOLDED_FILES, FOLDERS, PARTS
 
 #: What a job must not write, by its name: also the rest of `.claude`, which a client reads as memory, rules and styles.
 CLOSED_NAMES = frozenset({*FILES, *FOLDERS, ".claude"})
+_FOLDED_NAMES = frozenset(name.lower() for name in CLOSED_NAMES)
 #: The same by the names of a folder and of an entry in it. The folders of git are closed as a whole.
 CLOSED_PAIRS = frozenset(
     (above, name) for above, _, name in (part.partition("/") for part in PARTS) if above not in (".claude", ".git")
@@ -36,7 +37,7 @@ FolderIdentity = tuple[int, int]
 def decides_what_runs(path: str) -> bool:
     """Return whether a file decides what runs next: settings, hooks, MCP servers, definitions, dismissals."""
     parts = [_folded(part) for part in path.split("/")]
-    if any(part in CLOSED_NAMES for part in parts[:-1]) or parts[-1] in FILES:
+    if any(part in _FOLDED_NAMES for part in parts[:-1]) or parts[-1] in FOLDED_FILES:
         return True
     return any(pair in CLOSED_PAIRS for pair in pairwise(parts))
 
@@ -49,7 +50,7 @@ def _folded(name: str) -> str:
 
 def _is_closed_entry(name: str, above: str) -> bool:
     folded = _folded(name)
-    return folded in CLOSED_NAMES or (_folded(above), folded) in CLOSED_PAIRS
+    return folded in _FOLDED_NAMES or (_folded(above), folded) in CLOSED_PAIRS
 
 
 def deciding_entries(root: Path) -> dict[str, FolderIdentity]:
