@@ -30,12 +30,12 @@ BROKEN: dict[str, dict[str, Any]] = {
 async def test_an_interrupted_answer_is_charged(
     play: Play, model: str, how: dict[str, Any], short_circuit: None
 ) -> None:
-    async with play({"text": WORDS, "chunks": 10, "usage": {"input": 400, "output": 70}, **how}) as fleet:
+    async with play({"text": WORDS, "chunks": 10, "usage": {"input": 4_000, "output": 70}, **how}) as fleet:
         done = await fleet.run(model=model)
         assert done.outcome == "error"
         [(sent, got, tree, *reserved)] = await fleet.rows(USED)
         # Anthropic reports the input at the start; for OpenAI it is estimated.
-        assert sent == 4 * 400 if model == ANTHROPIC else sent >= 4 * 200
+        assert sent == 4 * 4_000 if model == ANTHROPIC else sent >= 4 * 200
         assert 4 * 3 <= got < 4 * estimate_tokens(WORDS)
         assert (tree, *reserved) == (sent + got, 0, 0)
         assert done.cost > 0
@@ -46,15 +46,15 @@ async def test_an_interrupted_answer_is_charged(
 async def test_the_usage_of_an_interrupted_answer_stays_in_the_total(
     play: Play, model: str, short_circuit: None
 ) -> None:
-    whole = {"text": "done", "usage": {"input": 100, "output": 10}}
-    turn = {**READ, "usage": {"input": 100, "output": 10}, "fail": {"status": 529, "after": 5}}
+    whole = {"text": "done", "usage": {"input": 4_000, "output": 100}}
+    turn = {**READ, "usage": {"input": 4_000, "output": 100}, "fail": {"status": 529, "after": 5}}
     async with play(turn, whole) as fleet:
         done = await fleet.run(model=model)
         [(sent, got)] = await fleet.rows("SELECT broken_input, broken_output FROM remit.jobs")
         assert sent >= 100
         assert (done.outcome, done.turns) == ("completed", 2)
-        assert (done.input_tokens, done.output_tokens) == (200 + sent, 20 + got)
-        assert await fleet.rows("SELECT tree_tokens FROM remit.jobs") == [(220 + sent + got,)]
+        assert (done.input_tokens, done.output_tokens) == (8_000 + sent, 200 + got)
+        assert await fleet.rows("SELECT tree_tokens FROM remit.jobs") == [(8_200 + sent + got,)]
 
 
 @both_providers
@@ -81,7 +81,7 @@ async def test_a_call_cancelled_before_its_answer_counts_its_input(play: Play, m
 async def test_the_reservation_of_a_call_whose_worker_died_counts_against_the_budget(
     play: Play,
 ) -> None:
-    async with play({"text": "done"}) as fleet:
+    async with play({"text": "done", "usage": {"input": 4_000, "output": 5}}) as fleet:
         top = await fleet.submit(queueing=Queueing(queue="elsewhere", tree_max_tokens=100_000))
         number = await fleet.submit(queueing=Queueing(parent=top), limits={"tokens": 20_000})
         await fleet.rows("UPDATE remit.jobs SET reserved_tokens = 9000, reserved_cost = 0.5 WHERE id = %s", number)
@@ -90,15 +90,15 @@ async def test_the_reservation_of_a_call_whose_worker_died_counts_against_the_bu
         )
         await fleet.work()
         done = await fleet.job(number)
-        assert (done.outcome, done.input_tokens + done.output_tokens) == ("completed", 15), "the usage is not known"
+        assert (done.outcome, done.input_tokens + done.output_tokens) == ("completed", 4_005), "the usage is not known"
         assert await fleet.rows("SELECT written_off_tokens, reserved_tokens FROM remit.jobs WHERE id = %s", number) == [
             (9000, 0)
         ]
         assert await fleet.rows("SELECT tree_tokens, tree_reserved_tokens FROM remit.jobs WHERE id = %s", top) == [
-            (9000 + 2 * 15, 0)
+            (9000 + 2 * 4_005, 0)
         ]
         left = "SELECT max_tokens - input_tokens - output_tokens - written_off_tokens FROM remit.jobs WHERE id = %s"
-        assert await fleet.rows(left, number) == [(20_000 - 9000 - 15,)]
+        assert await fleet.rows(left, number) == [(20_000 - 9000 - 4_005,)]
 
 
 async def test_a_job_cancelled_after_its_worker_died_counts_the_same(play: Play) -> None:

@@ -26,13 +26,14 @@ async def test_completed_and_accepted(play: Play, model: str) -> None:
     """The result cites files, so the agent must have read them."""
     document = result("generic").replace("Release Helper", "Keeper")
     reads = [("Read", {"file_path": str(path.relative_to(sample_project()))}) for path in _files()]
-    async with play(tools(*reads, ("Bash", {"command": "true"})), {"text": document}) as fleet:
+    used = {"usage": {"input": 20_000, "output": 4_000}}
+    async with play(tools(*reads, ("Bash", {"command": "true"})) | used, {"text": document} | used) as fleet:
         fleet.project = sample_project()
         done = await fleet.run(model=model, allowed_tools=["Read", "Bash"])
         assert (done.outcome, done.error, done.verdict) == ("completed", None, "accept")
         assert done.result == document.strip()
         assert (done.turns, done.tool_calls, done.attempt) == (2, len(reads) + 1, 1)
-        assert (done.input_tokens, done.output_tokens) == (20, 10)
+        assert (done.input_tokens, done.output_tokens) == (40_000, 8_000)
         assert done.is_priced
         assert done.cost > 0
         assert await fleet.rows("SELECT submission, verdict FROM remit.results") == [(1, "accept")]
@@ -108,8 +109,9 @@ async def test_budget_of_tokens(play: Play, model: str) -> None:
         assert done.input_tokens + done.output_tokens <= 12_000
 
 
-async def test_a_provider_that_reports_no_tokens_does_not_make_a_budget_endless(play: Play) -> None:
-    used = {"usage": {"input": 0, "output": 0}}
+@pytest.mark.parametrize("tokens", [0, 1])
+async def test_a_provider_that_reports_too_few_tokens_does_not_lift_a_budget(play: Play, tokens: int) -> None:
+    used = {"usage": {"input": tokens, "output": tokens}}
     turns = [tools(("Read", {"file_path": "a.py", "limit": limit}), text="I look.") | used for limit in range(1, 13)]
     async with play(*turns) as fleet:
         done = await fleet.run(limits={"tokens": 12_000})

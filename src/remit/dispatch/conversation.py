@@ -49,6 +49,7 @@ from remit.dispatch.model_client import (
     classify_error,
     estimate_input,
     instruction_blocks,
+    least_input,
     model_settings,
     response_usage,
     retry_delay,
@@ -185,7 +186,7 @@ class Conversation:
         self._calls.forget(unsaved)
         failpoint("request-saved")
         self._output = reserved.output
-        request = RequestUsage(self._brief.model, input_tokens)
+        request = RequestUsage(self._brief.model, input_tokens, least_input(self._brief, self._messages))
         try:
             failpoint("model-asked")
             await self._client.ask(lambda: self._stream(node, run, request))

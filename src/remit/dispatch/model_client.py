@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -12,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 from pydantic_ai import exceptions
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
+from pydantic_ai.messages import BinaryContent, ModelMessage, ModelMessagesTypeAdapter, ModelResponse
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.settings import ModelSettings
 
@@ -55,6 +57,8 @@ _TRANSPORT_ERRORS = (
     exceptions.ModelRequestTimeout,
 )
 _REQUEST_TIMEOUT = 408
+#: Least share of an estimate that a provider's own count is. The error of an estimate is 15 %.
+_LEAST = 0.85
 #: Parts of the library's messages for an answer that is incomplete or does not come from a model.
 _INCOMPLETE_ANSWER = ("Failed to decode", "ended without content")
 
@@ -235,6 +239,13 @@ def estimate_input(brief: Brief, messages: list[ModelMessage]) -> int:
     return sum(map(estimate_tokens, texts)) + _estimate(messages)
 
 
+def least_input(brief: Brief, messages: list[ModelMessage]) -> int:
+    """Return a lower bound of the input tokens of the next request: its texts, less the error of the estimate."""
+    parts = (part for message in messages for part in message.parts)
+    texts = itertools.chain((brief.system, brief.contract), map(_part_text, parts))
+    return int(_LEAST * sum(map(estimate_tokens, texts)))
+
+
 def _tool_specs(brief: Brief) -> str:
     """Return the specs of the worker's own tools, about as long as they are sent. MCP tools are not known yet."""
     granted = (find_tool(written) for written in brief.tools)
@@ -245,20 +256,22 @@ def _tool_specs(brief: Brief) -> str:
 class RequestUsage:
     """One request to a model, and what it used if it is interrupted."""
 
-    def __init__(self, model: str, input_tokens: int) -> None:
+    def __init__(self, model: str, input_tokens: int, least_input_tokens: int) -> None:
         self._model = model
         self._input_tokens = input_tokens
+        self._least_input = least_input_tokens
         self.is_sent = False
         #: The stream of the answer, once it has started.
         self.stream: Any = None
 
     def correct(self, response: ModelResponse) -> None:
-        """Replace missing and negative numbers of tokens by estimates: otherwise no budget would end."""
+        """Replace numbers of tokens that are missing or too small by estimates: otherwise no budget would end."""
         reported = response.usage
+        output_tokens = max(reported.output_tokens, _least_output(response))
         if reported.input_tokens <= 0:
-            response.usage = reported = replace(reported, input_tokens=self._input_tokens, cache_read_tokens=0)
-        if reported.output_tokens <= 0:
-            response.usage = replace(reported, output_tokens=estimate_tokens(_received_text(response)))
+            reported = replace(reported, input_tokens=self._input_tokens, cache_read_tokens=0)
+        input_tokens = max(reported.input_tokens, self._least_input)
+        response.usage = replace(reported, input_tokens=input_tokens, output_tokens=output_tokens)
 
     def used(self, error: BaseException) -> UsageSums:
         """Return the usage of an interrupted request. It does not count as a turn.
@@ -269,8 +282,9 @@ class RequestUsage:
         response: ModelResponse | None = self.stream.response if self.stream is not None else None
         if response is not None and (response.parts or response.usage.input_tokens):
             reported = response.usage
-            output = max(reported.output_tokens, estimate_tokens(_received_text(response)))
-            usage = replace(reported, input_tokens=reported.input_tokens or self._input_tokens, output_tokens=output)
+            output = max(reported.output_tokens, _least_output(response))
+            sent = max(reported.input_tokens or self._input_tokens, self._least_input)
+            usage = replace(reported, input_tokens=sent, output_tokens=output)
             used = response_usage(replace(response, usage=usage))._replace(turns=0)
             return used if used.is_priced else self._priced(usage.input_tokens, output)
         is_waiting = not isinstance(error, Exception) or isinstance(error.__cause__, exceptions.ModelRequestTimeout)
@@ -282,10 +296,17 @@ class RequestUsage:
         return UsageSums(input=input_tokens, output=output_tokens, cost=cost, is_priced=output_price > 0)
 
 
-def _received_text(response: ModelResponse) -> str:
-    """Return the text and the arguments of tool calls received so far."""
-    texts = (getattr(part, "content", None) or getattr(part, "args", None) or "" for part in response.parts)
-    return "\n".join(map(str, texts))
+def _least_output(response: ModelResponse) -> int:
+    """Return a lower bound of the tokens of an answer: its texts and the arguments of its tool calls, so far."""
+    return math.ceil(_LEAST * estimate_tokens("\n".join(map(_part_text, response.parts))))
+
+
+def _part_text(part: Any) -> str:
+    """Return the text or the arguments of a part of a message; "" for files and pictures."""
+    content = getattr(part, "content", None) or getattr(part, "args", None)
+    if isinstance(content, list):
+        return "\n".join(text for text in content if isinstance(text, str))
+    return "" if content is None or isinstance(content, BinaryContent) else str(content)
 
 
 def _estimate(messages: list[ModelMessage]) -> int:
