@@ -295,7 +295,7 @@ def test_labels_and_sentences_may_be_between_a_labelled_location_and_its_code(ab
         "**Location**: `src/app.py:14`\n\n**Fix:**\n",
         "**Location**: `src/app.py:14`\n\n## Results\n\nThis is the code:\n",
         "**Location**: `src/app.py:14`, `src/store.py:1`\n\n**Problem**:\n",
-        "**Location**: `src/app.py:14`\n\n```sh\nls\n```\n\nThe code:\n",
+        "**Location**: `src/app.py:14`\n\n```sh\n$ ls\n```\n\nThe code:\n",
     ],
 )
 def test_other_locations_further_above_do_not_count(above: str, tree: Path) -> None:

@@ -198,6 +198,17 @@ def test_a_fence_directly_below_a_location_is_compared_in_any_language(shop: Pat
     assert check(shop, detail=detail)["quote-mismatch"] == "L1"
 
 
+@pytest.mark.parametrize("language", ["sh", "bash", "shell", "zsh", "console"])
+@pytest.mark.parametrize("location", ["`shop/cart.py:13`", "shop/cart.py:13", "**Location:** `shop/cart.py:13`"])
+def test_a_blank_line_below_a_location_does_not_excuse_code_in_the_language_of_a_shell(
+    shop: Path, language: str, location: str
+) -> None:
+    detail = f"{QUOTE}\n\n{location}\n\n```{language}\n{INVENTED}\n```"
+    assert check(shop, detail=detail)["quote-mismatch"] == "L1"
+    commands = f"{QUOTE}\n\nTo reproduce the fault of `shop/cart.py:13`:\n\n```{language}\npytest -q\n```"
+    assert "quote-mismatch" not in check(shop, detail=commands)
+
+
 def test_output_that_starts_with_a_prompt_is_not_a_quote(shop: Path) -> None:
     assert "quote-mismatch" not in check(
         shop, detail=f"{QUOTE}\n\n```console\n$ python -m shop\nKeyError: 'total'\n```"

@@ -38,8 +38,9 @@ _ONLY_VALUE = lazy_pattern(r"[\w$.:#>/\\-]{1,200}(?:\(\))?|\"[^\"]*\"|'[^']*'")
 #: What joins inline code with the location after it: `` `x = 1` (a/b.py:12) ``.
 _LINKED = lazy_pattern(r"`*\s*(?:[(（@]|at\s|in\s|from\s|[-–—→]+\s)\s*[`*\[]{0,3}$", re.IGNORECASE)
 #: Languages of fences that show programs at work, and the endings of files in these languages.
+_SHELLS = ("bash", "sh", "shell", "zsh")
 _OUTPUT: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("bash", "sh", "shell", "zsh"), (".sh", ".bash", ".zsh", ".bats", ".env")),
+    **dict.fromkeys(_SHELLS, (".sh", ".bash", ".zsh", ".bats", ".env")),
     **dict.fromkeys(("mermaid", "plantuml", "dot", "http"), (".mmd", ".mermaid", ".puml", ".dot", ".http")),
     **dict.fromkeys(("markdown", "md", "mdx"), (".md", ".mdx", ".markdown")),
     **dict.fromkeys(("console", "output", "terminal", "shell-session"), ()),
@@ -244,7 +245,8 @@ def _may_quote(fence: Segment, place: Claim, around: Surroundings) -> bool:
     """Return whether a fence that does not name a location itself may quote a file: it is not output.
 
     In a strict text the name of a language excuses nothing below a location, that of another language nothing directly
-    below it: output starts with a prompt there.
+    below it: output starts with a prompt there. Between a line that is only a location and code of a shell there may be
+    a blank line.
     """
     language = _language(fence)
     endings = _OUTPUT.get(language)
@@ -252,9 +254,12 @@ def _may_quote(fence: Segment, place: Claim, around: Surroundings) -> bool:
         return True
     if not around.is_strict or place.line is None or fence.text.lstrip().startswith(_PROMPTS):
         return False
+    above = _lines_around(fence, around)[1]
+    label = _words_above(above, around)
     if language not in _PRINTED and place.at != fence.line - 1:
-        return False
-    return place.at != _lines_around(fence, around)[1] or is_short(label_above(fence, around))
+        is_only_location = is_label(label) or not any(map(str.isalnum, label))
+        return language in _SHELLS and place.at == above and is_only_location
+    return place.at != above or is_short(label)
 
 
 def _language(fence: Segment) -> str:
