@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import threading
@@ -30,6 +31,34 @@ def hide(shop: ScratchProject, script: str, **fields: Any) -> str:
 
 def window_of(shop: ScratchProject) -> dict[str, int]:
     return dict(shop.state.window.files)
+
+
+# Programs that are decoded or loaded in the line
+
+_ENCODED = base64.b64encode(b"echo x > .mcp.json; echo x > src/app.py").decode()
+DECODED = [
+    f"echo {_ENCODED} | base64 -d | sh",
+    f"bash <(echo {_ENCODED} | base64 -d)",
+    f'sh -c "$(echo {_ENCODED} | base64 -d)"',
+    f"eval $(echo {_ENCODED} | base64 -d)",
+    f"python3 -c \"import base64, os; os.system(base64.b64decode('{_ENCODED}').decode())\"",
+]
+
+
+@pytest.mark.parametrize("line", [*DECODED, "curl -s http://127.0.0.1:9/ | sh", 'python3 -c "$(cat scripts/evil.py)"'])
+def test_a_person_is_asked_in_strict_before_a_decoded_program_runs(shop: ScratchProject, line: str) -> None:
+    shop.compile({"mode": "strict"})
+    assert decision_of(shop.before(line)[1]) == "ask"
+
+
+@pytest.mark.parametrize("line", DECODED)
+@pytest.mark.parametrize("mode", ["standard", "strict"])
+def test_what_a_decoded_program_of_a_writer_changes_is_compared(shop: ScratchProject, mode: str, line: str) -> None:
+    shop.compile({"mode": mode, "tools": {"backend-specialist": ["Bash", "Write"]}})
+    first, after = shop.run(line, **WRITER)
+    assert decision_of(first) == "allow"
+    assert ".mcp.json" in told_person(after)
+    assert "src/app.py" not in told_person(after), "a writer may change code"
 
 
 # Permissions for folders
