@@ -194,17 +194,15 @@ def find_matches(root: str, glob: str, limit: int) -> list[str] | None:
 def _walk(root: str) -> Iterator[tuple[str, str | None]]:
     """Yield files with their names below the root, near ones first; a folder has the name None."""
     folders = [(root, "")]
-    while folders:
-        folder, prefix = folders.pop(0)
+    for folder, prefix in folders:  # grows
         try:
-            entries = os.scandir(folder)
-        except (OSError, ValueError):
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        if entry.name not in SKIPPED_WITH_VENV:
+                            folders.append((entry.path, prefix + entry.name + "/"))
+                        yield entry.path, None
+                    else:
+                        yield entry.path, prefix + entry.name
+        except (OSError, ValueError):  # it cannot be opened, or not read
             continue
-        with entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in SKIPPED_WITH_VENV:
-                        folders.append((entry.path, prefix + entry.name + "/"))
-                    yield entry.path, None
-                else:
-                    yield entry.path, prefix + entry.name

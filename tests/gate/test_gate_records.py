@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from remit.gate import file_versions, guarded, guarded_outside, work_tree
+from remit.gate.call_record import load_record, record_before
 from remit.gate.file_versions import StatChange, contents_before, read_version, without_rewritten
 from remit.gate.guarded import is_guarded_outside, remit_table_digest
 from remit.gate.guarded_outside import changed_outside, outside_files
 from remit.gate.record_store import digest_of
 from remit.gate.reverse_patch import FileVersion, keep_reverse_patch
+from remit.gate.session import SessionState
+from remit.gate.tool_use import ToolUse
 from remit.gate.work_tree import (
     TreeRecord,
     add_folder,
@@ -25,6 +30,7 @@ from remit.gate.work_tree import (
     refresh_ignored,
     scan,
 )
+from remit.globs import find_matches
 
 
 @pytest.fixture
@@ -160,6 +166,46 @@ def test_a_project_with_too_many_files_has_an_incomplete_record(project: Path, m
     monkeypatch.setattr(work_tree, "MAX_FILES", 1)
     record, changes = scan(str(project), TreeRecord())
     assert (record.is_complete, changes) == (False, [])
+
+
+def test_a_project_that_has_too_many_files_from_the_start_is_walked_through_once_in_a_session(
+    project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    listed: list[bytes] = []
+    list_folder = work_tree._list_folder
+
+    def list_and_count(root: bytes, folder: bytes, *others: Any) -> Any:
+        listed.append(folder)
+        return list_folder(root, folder, *others)
+
+    monkeypatch.setattr(work_tree, "_list_folder", list_and_count)
+    monkeypatch.setattr(work_tree, "MAX_FILES", 1)
+    gate, state = str(tmp_path / "gate"), SessionState("s")
+    call = ToolUse("Bash", {"command": "make"}, cwd=str(project), session="s", tool_use_id="toolu_1")
+    record_before(call, state, "standard", gate, str(project))
+    walked = len(listed)
+    record_before(call, state, "standard", gate, str(project))
+    assert len(listed) == walked > 0
+    record = load_record(call, gate)
+    assert record is not None
+    tree, changes = scan(str(project), record.tree)
+    assert (tree.is_complete, changes, len(listed)) == (False, [], walked)
+    monkeypatch.setattr(work_tree, "MAX_FILES", 100)
+    call = ToolUse("Bash", {"command": "make"}, cwd=str(project), session="another", tool_use_id="toolu_2")
+    record_before(call, state, "standard", gate, str(project))
+    record = load_record(call, gate)
+    assert record is not None
+    assert record.tree.is_complete, "another session looks again"
+
+
+def test_a_folder_that_cannot_be_read_to_its_end_is_passed_over(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Unreadable(contextlib.nullcontext[Any]):
+        def __iter__(self) -> Any:
+            raise PermissionError
+
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: Unreadable() if path.endswith("src") else scandir(path))
+    assert find_matches(str(project), "**/app.py", 4) == []
 
 
 def test_new_output_is_dropped_from_the_record(project: Path, tmp_path: Path) -> None:

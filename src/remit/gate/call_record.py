@@ -106,7 +106,7 @@ def record_before(
     by_person: list[str] = []
     if unchanged is not None:
         tree = unchanged
-    elif known is None:
+    elif known is None or (known.is_given_up and ignore_rules.load_rules(folder, call.session) is None):
         tree = work_tree.first_record(folder, project)
         tree.save(folder)
     else:

@@ -104,6 +104,11 @@ class TreeRecord:
         tree.links = dict(self.links)
         return tree
 
+    @property
+    def is_given_up(self) -> bool:
+        """Whether the project had too many files when it was recorded for the first time."""
+        return not self.is_complete and not self.folders
+
     def entry(self, path: str) -> Entry | None:
         """Return the stat data of a file."""
         folder, _, name = os.fsencode(path).rpartition(b"/")
@@ -132,6 +137,9 @@ class TreeRecord:
 def scan(project: str, earlier: TreeRecord) -> tuple[TreeRecord, list[StatChange]]:
     """Return a new record of the project, and the files that differ from an earlier one."""
     tree, root = earlier.successor(), os.fsencode(project) + b"/"
+    if earlier.is_given_up:
+        tree.is_complete = False
+        return tree, []
     waiting = [] if earlier.folders else [b""]
     count = 0
     for folder, files in earlier.folders.items():
@@ -286,6 +294,9 @@ def first_record(folder: str, project: str) -> TreeRecord:
     tree = TreeRecord()
     tree.head, tree.ignored = file_versions.head_of(project), file_versions.ignored_paths(project)
     scanned, _ = scan(project, tree)
+    if not scanned.is_complete:
+        tree.is_complete = False
+        return tree
     paths = [os.fsdecode(path) for path in scanned.dependencies]
     committed = file_versions.committed_folders(project, paths) if paths else set()
     tree.leave_out(file_versions.committed_below(project, _SKIPPED | _CACHES), is_left_out=False)
