@@ -199,12 +199,15 @@ def test_a_project_that_has_too_many_files_from_the_start_is_walked_through_once
 
 
 def test_a_folder_that_cannot_be_read_to_its_end_is_passed_over(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Unreadable(contextlib.nullcontext[Any]):
+    class Unreadable:
         def __iter__(self) -> Any:
             raise PermissionError
 
+    def listed(path: str) -> Any:
+        return contextlib.nullcontext(Unreadable()) if path.endswith("src") else scandir(path)
+
     scandir = os.scandir
-    monkeypatch.setattr(os, "scandir", lambda path: Unreadable() if path.endswith("src") else scandir(path))
+    monkeypatch.setattr(os, "scandir", listed)
     assert find_matches(str(project), "**/app.py", 4) == []
 
 
