@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -471,6 +472,17 @@ LOAD = USERS[USERS.index("def load") : USERS.index("class ")]
             id="the old name is still there",
         ),
         pytest.param(lambda text: {"src/users.py": text.replace(LOAD, "")}, id="removed"),
+        pytest.param(
+            lambda text: {
+                "src/users.py": text.replace(
+                    LOAD,
+                    "def reader(words):\n"
+                    + textwrap.indent(LOAD.replace("load_user", "read"), "    ")
+                    + "    return read\n\n\n",
+                )
+            },
+            id="moved into a function that makes it",
+        ),
     ],
 )
 def test_a_symbol_that_was_not_clearly_renamed_stays(

@@ -192,7 +192,7 @@ class SymbolRenames:
             )
             is_long = len(old.tokens) >= _FEW_TOKENS
             is_clear = is_only if is_long else _renames_uses(step, old, on_same_lines)
-            return (old, on_same_lines) if is_clear else None
+            return self._on_one_level(old, on_same_lines) if is_clear else None
         news = [*near, *self._far_definitions(step, old, olds)]
         scores = [_similarity(old.tokens, new.tokens) for new in news]
         score = max(scores, default=0.0)
@@ -204,7 +204,20 @@ class SymbolRenames:
         is_related = _are_related(old.definition.name, new.definition.name)
         is_enough = is_related or new is on_same_lines or len(old.tokens) >= _FEW_ELSEWHERE
         is_clear = is_enough and max([*others, *rivals], default=0.0) <= score - _MARGIN
-        return (old, new) if is_clear and score >= (_RELATED if is_related else _UNRELATED) else None
+        is_clear = is_clear and score >= (_RELATED if is_related else _UNRELATED)
+        return self._on_one_level(old, new) if is_clear else None
+
+    def _on_one_level(self, old: _Defined, new: _Defined) -> tuple[_Defined, _Defined] | None:
+        """Return two definitions if as many are around each: a function inside of a new one continues no other."""
+        old_level, new_level = (
+            sum(
+                outer.first_line <= inner.first_line and inner.last_line <= outer.last_line and outer.line < inner.line
+                for definitions in self._definitions(file).values()
+                for outer in definitions
+            )
+            for file, inner in (old, new)
+        )
+        return (old, new) if old_level == new_level else None
 
     def _new_definitions(
         self, step: _Step, path: str, defined: dict[str, list[SourceDefinition]]
