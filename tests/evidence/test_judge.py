@@ -73,6 +73,7 @@ QUOTE = "src/app.py:14\n```python\n    user = store.find_user({})\n    if user i
         ("`src/app.py:14`\n```python\nexport const rows = 20;\n```", "quote-in-other-file", "likely"),
         ("`../secret.py:3`", "outside", "look"),
         ("Run `npm run deploy`.", "command-missing", "likely"),
+        ("Run `uv run src/deploy.py`.", "missing-path", "look"),
         ("`tests/test_app.py::test_logout` fails", "test-missing", "likely"),
         ("`ghost.py:3`", "missing-name", "look"),
         ("`gone/ghost.py:3`", "missing-folders", "look"),
@@ -80,6 +81,7 @@ QUOTE = "src/app.py:14\n```python\n    user = store.find_user({})\n    if user i
         ("[the file](src/ghost.py)", "missing-link", "look"),
         ("`/etc/hosts:3`", "outside-machine", "look"),
         ("```python src/app.py\nlaunch(the_missiles, now=True)\n```", "quote-without-line", "look"),
+        ("```python src/app.py\nexport const rows = 20;\n```", "quote-without-line", "look"),
     ],
 )
 def test_an_accusation_is_as_reliable_as_the_table_states(

@@ -91,14 +91,34 @@ def test_a_link_names_a_heading(remit: Remit, project: Path) -> None:
         ("Two lines\n---", "two-lines"),
         ("## C++ & Rust", "c--rust"),
         ("## snake_case name", "snake_case-name"),
+        ("## `ssr.noExternal`", "ssrnoexternal"),
+        ("## `ssr.noExternal`", "ssr-noexternal"),
     ],
 )
-def test_anchors_are_made_as_github_makes_them(remit: Remit, project: Path, heading: str, anchor: str) -> None:
+def test_anchors_are_made_as_github_and_generators_of_sites_make_them(
+    remit: Remit, project: Path, heading: str, anchor: str
+) -> None:
     write(project, "docs/page.md", f"# Page\n\n{heading}\n")
     write(project, "AGENTS.md", f"[x](docs/page.md#{anchor}) [y](docs/page.md#{anchor}-none)\n")
     claims = remit("verify", "AGENTS.md", "--format", "json").json["results"][0]["claims"]
     outcomes = [claim["outcome"] for claim in claims if "#" in claim["text"]]
     assert outcomes == ["verified", "mismatch"]
+
+
+def test_an_anchor_of_a_page_made_of_docstrings_is_not_accused(remit: Remit, project: Path) -> None:
+    write(project, "docs/api.md", "# API\n\n::: shop.cart\n")
+    write(project, "AGENTS.md", "[Cart](docs/api.md#shop.cart.Cart)\n")
+    assert remit("verify", "AGENTS.md").code == 0
+
+
+def test_a_link_without_an_ending_leads_to_a_page(remit: Remit, project: Path) -> None:
+    write(project, "docs/setup.md", "# Setup\n")
+    write(project, "docs/page.md", "[setup](./setup) [stop](./stop)\n")
+    claims = remit("verify", "docs/page.md", "--format", "json").json["results"][0]["claims"]
+    assert [(claim["text"], claim["outcome"]) for claim in claims] == [
+        ("./setup", "exists"),
+        ("./stop", "missing-file"),
+    ]
 
 
 def test_a_change_is_blamed_for_what_it_made_false_only(remit: Remit, project: Path) -> None:

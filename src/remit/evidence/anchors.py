@@ -30,9 +30,12 @@ _TAG = lazy_pattern(r"</?[A-Za-z][^<>\n]{0,300}>")
 #: What a slug leaves out: all but letters, digits, hyphens, spaces and underscores, in any script.
 _SIGNS = lazy_pattern(r"[^\w\- ]")
 _DASHES = lazy_pattern(r"-{2,}")
+#: What the generators of sites replace by a hyphen.
+_BETWEEN = lazy_pattern(r"[\W_]+")
 #: A file that includes others has headings that are not in it.
 _INCLUDES = lazy_pattern(
-    r"--8<--|\{\{?\s*#?include|^\s*(?:import|export)\s|\{%|\binclude::|:::\s*\{include|<[A-Z]\w+", re.MULTILINE
+    r"--8<--|^::: \w+[._]\w|\{\{?\s*#?include|^\s*(?:import|export)\s|\{%|\binclude::|:::\s*\{include|<[A-Z]\w+",
+    re.MULTILINE,
 )
 _MAX_TEXT = 2_000_000
 _ALWAYS = frozenset(("top", ""))
@@ -99,7 +102,7 @@ def _joined(anchor: str) -> str:
 
 
 def anchors_of(text: str) -> frozenset[str]:
-    """Return the anchors of a Markdown text, as GitHub makes them, and those that it sets itself."""
+    """Return the anchors of a Markdown text, as GitHub and generators of sites make them, and those that it sets."""
     headings = [node.text for node in read_outline(text) if isinstance(node, Head)]
     counts: dict[str, int] = {}
     anchors: set[str] = set()
@@ -110,7 +113,7 @@ def anchors_of(text: str) -> frozenset[str]:
         anchors.add(f"{slug}-{number}" if number else slug)
     # Headings in lists and quotes, and in code: a heading more does no harm.
     for match in _HEADING.finditer(text):
-        anchors.add(slug_of(match[1]))
+        anchors |= {slug_of(match[1]), _BETWEEN.sub("-", _plain(match[1]))}
         if explicit_id := _OWN_ID.search(match[1]):
             anchors.add(explicit_id[1].lower())
     anchors.update(attribute[1].lower().removeprefix("user-content-") for attribute in _ATTRIBUTE.finditer(text))
@@ -119,5 +122,9 @@ def anchors_of(text: str) -> frozenset[str]:
 
 def slug_of(heading: str) -> str:
     """Return the anchor of a heading as GitHub makes it."""
+    return _SIGNS.sub("", _plain(heading)).replace(" ", "-")
+
+
+def _plain(heading: str) -> str:
     plain = _TAG.sub("", _LABEL.sub(r"\1", _OWN_ID.sub("", heading)))
-    return _SIGNS.sub("", plain.replace("`", "").replace("*", "").strip().lower()).replace(" ", "-")
+    return plain.replace("`", "").replace("*", "").strip().lower()

@@ -251,7 +251,7 @@ def _of_quote(checked: Checked) -> str:
     code, location = checked.facts.code, checked.found
     if checked.reason == "quote-elsewhere":
         return f"the quote is at line {location.line if location is not None else '?'}"
-    if checked.reason == "quote-in-other-file":
+    if code is not None and code.place == "other":
         return (
             f"the quote is in {format_location(location)}" if location is not None else "the quote is in another file"
         )

@@ -202,6 +202,8 @@ class FileFinder:
             return "written", (path,)
         if below and (self._is_there(below) or path.startswith("../")):
             return "relative", (below,)
+        if is_link and below and (page := self._page(below)):
+            return "relative", (page,)
         if _MENTION.match(path) and self._is_there(path[1:]):
             return "written", (path[1:],)
         alias = _ALIAS.match(path)
@@ -213,6 +215,10 @@ class FileFinder:
         if not matches:
             return "written", (path if rest is None else rest,)
         return ("end", (matches[0],)) if len(matches) == 1 else ("several", tuple(matches))
+
+    def _page(self, path: str) -> str:
+        """Return the Markdown file that a link without an ending leads to on the site of the documents."""
+        return next((page for ending in (".md", ".mdx") if self._is_there(page := f"{path}{ending}")), "")
 
     def _ending_with(self, end: str) -> list[str]:
         """Return the files whose path ends with another one; `src/.../app.ts` omits folders in the middle."""

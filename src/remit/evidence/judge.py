@@ -186,7 +186,9 @@ def _of_known(claim: Claim, facts: Facts) -> _Found:
         return _Found("exists", "location-only")
     if claim.kind == "test":
         return _Found("missing-file" if facts.state == "missing" else "mismatch", "test-missing", facts.suggestion)
-    return _Found("mismatch", "command-missing" if claim.kind == "command" else "commit-missing")
+    if claim.kind == "command":
+        return _Found("mismatch", "missing-path" if "/" in claim.name else "command-missing")  # `uv run tools/x.py`
+    return _Found("mismatch", "commit-missing")
 
 
 def _of_absent(claim: Claim, facts: Facts) -> _Found:
@@ -325,7 +327,8 @@ def _of_code(claim: Claim, code: CodeFacts) -> _Found:
     if code.place == "file":
         return _Found("relocated", "quote-elsewhere", code.found)
     if code.place == "other":
-        return _Found("relocated", "quote-in-other-file", code.found)
+        # A guide shows what the reader's file of this name may have: only a line states that it is this one.
+        return _Found("relocated", "quote-in-other-file" if claim.line else "quote-without-line", code.found)
     if code.place in ("empty", "skipped"):
         reason: Reason = "comments-only" if code.place == "empty" else "too-large-to-compare"
         return _Found(
