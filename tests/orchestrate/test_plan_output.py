@@ -107,4 +107,4 @@ def test_the_mark_of_a_finished_phase_is_that_of_its_decision() -> None:
         ended = {"state": "finished", "outcome": decision, "created": now, "finished": now}
         row = plans.PlanRow(id=1, name="a plan", digest="", document={}, workspace="/", **ended)  # type: ignore[arg-type]
         found = PlanResult(row, rows, [], [])
-        assert f" {mark} look  {decision}" in plain_lines(plan_lines(found, {}, 80))
+        assert f" {mark} look  decision {decision}" in plain_lines(plan_lines(found, {}, 80))

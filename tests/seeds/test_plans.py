@@ -147,7 +147,7 @@ def test_results_are_shown_after_each_phase_and_at_the_end_and_kept_in_a_report(
     ran = place("plan", "run", place.plan(text))
     assert ran.code == 0, ran.err
     before, _, after = ran.err.partition("phase: design begins")
-    assert "phase audit  continue" in before, "before the next phase starts"
+    assert "phase audit  decision continue" in before, "before the next phase starts"
     assert "Findings" in before
     assert "report: " in after
     for words in ("Findings", "keep the expiry time next to the user", "app/clock.py", "auditor", "planner"):

@@ -81,9 +81,14 @@ def _merge_shape(merge: dict[str, Any] | None) -> dict[str, Any] | None:
 def phase_lines(phase: PhaseRow, columns: int, workspace: Workspace | None) -> Iterator[Line]:
     """Yield the merged results of a phase, which the user sees before the next phase starts."""
     if phase.merge is not None:
-        yield [Piece(f"phase {escape_control(phase.name)}", "bold"), Piece(f"  {phase.decision or ''}")]
+        yield [Piece(f"phase {escape_control(phase.name)}", "bold"), Piece(_decision(phase.decision, "  "))]
         yield from merge_text_lines(msgspec.convert(phase.merge, Merge), columns, workspace)
         yield []
+
+
+def _decision(decision: str | None, margin: str = "") -> str:
+    """Return the words for a decision of a merge; nothing without one."""
+    return f"{margin}decision {decision}" if decision else ""
 
 
 def unreviewed_lines(result: PlanResult, columns: int) -> Iterator[Line]:
@@ -122,7 +127,7 @@ def plan_schema() -> dict[str, Any]:
 
 def plan_lines(result: PlanResult, uses: Mapping[int, JobUsage], columns: int) -> Iterator[Line]:
     """Yield a tree of phases and delegations with their state, job and usage."""
-    state = result.plan.outcome or result.plan.state
+    state = _decision(result.plan.outcome) or result.plan.state
     head = f"plan {result.plan.id}"
     name = cut_width(escape_control(result.plan.name), columns - display_width(head) - display_width(state) - 4)
     yield [Piece(head, "bold"), Piece(f"  {name}  "), Piece(state, "bold")]
@@ -131,7 +136,7 @@ def plan_lines(result: PlanResult, uses: Mapping[int, JobUsage], columns: int) -
         if phase.state == "finished":
             mark, style = _DECISION_MARKS.get(phase.decision or "", (mark, style))
         title = cut_width(escape_control(phase.name), columns - 14)
-        yield [Piece(f" {mark} ", style), Piece(title, "bold"), Piece(f"  {phase.decision or ''}", "dim")]
+        yield [Piece(f" {mark} ", style), Piece(title, "bold"), Piece(_decision(phase.decision, "  "), "dim")]
         for delegation in result.delegations:
             if delegation.phase == phase.number:
                 yield from _delegation_lines(delegation, uses.get(delegation.job or 0), columns)
