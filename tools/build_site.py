@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = "zensical.toml"
 #: Pages outside `docs`, and their places in the site.
 PROJECT_PAGES = {
+    "README.md": "readme.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/security.md",
     "CHANGELOG.md": "project/changelog.md",
@@ -33,7 +34,9 @@ INDEXED = ("rules/", "decisions/")
 BRANCH = "main"
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
-_CODE_OR_LINK = re.compile(r"(?P<code>(`+)(?!`).+?(?<!`)\2(?!`))|(?<!!)\[(?P<text>[^\[\]]*)\]\((?P<target>[^()\s]+)\)")
+_CODE_OR_LINK = re.compile(
+    r"(?P<code>(`+)(?!`).+?(?<!`)\2(?!`))|(?P<image>!?)\[(?P<text>[^\[\]]*)\]\((?P<target>[^()\s]+)\)"
+)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -82,7 +85,7 @@ def rewrite(text: str, source: str, place: str, repository: str, root: Path = RO
         target = site_target(match["target"], source, place, repository, root)
         if target is None:
             problems.append(f"{source}: the link {match['target']} leads nowhere")
-        return f"[{match['text']}]({target})" if target else match["text"]
+        return f"{match['image']}[{match['text']}]({target})" if target else match["text"]
 
     return "".join(_CODE_OR_LINK.sub(replace, part) if prose else part for part, prose in _parts(text)), problems
 
