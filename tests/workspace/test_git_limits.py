@@ -207,3 +207,13 @@ def test_gitignore_is_not_written_through_a_link(tmp_path: Path) -> None:
     (folder / ".gitignore").symlink_to(tmp_path / "elsewhere")
     keep_out_of_git(folder)
     assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("folder", ["src", "src/deep"])
+def test_a_pipe_as_the_attributes_of_a_folder_is_named_and_not_waited_for(repository: Repository, folder: str) -> None:
+    repository.commit(**{"src/deep/a.txt": "1\n"})
+    repository.write("src/deep/a.txt", "2\n")
+    os.mkfifo(repository.root / folder / ".gitattributes")
+    for call in (lambda: changes(repository.root), lambda: changed_lines(repository.root, "HEAD")):
+        with pytest.raises(GitLimitReached, match=rf"^{folder}/\.gitattributes is a pipe, which would block git"):
+            call()

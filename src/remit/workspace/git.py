@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable
-from pathlib import Path
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
@@ -42,8 +43,22 @@ def _diff(root: str | os.PathLike[str], *arguments: str) -> bytes | None:
     settings = without_filters(root)
     for probe in _PROBES:
         run_git(root, *probe, settings=settings)
+    _refuse_pipes(root)
     options = ("--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--relative")
     return run_git(root, "diff", *options, *arguments, settings=settings)
+
+
+def _refuse_pipes(root: str | os.PathLike[str]) -> None:
+    """Raise `GitLimitReached` if the attributes of a folder with tracked files are a pipe: a diff would wait for it."""
+    names = (run_git(root, "ls-files", "-z") or b"").split(b"\0")
+    folders = {name.rpartition(b"/")[0] for name in names}
+    folders |= {os.fsencode(parent) for folder in folders for parent in PurePosixPath(os.fsdecode(folder)).parents}
+    for folder in sorted(folders):
+        path = os.path.join(os.fsencode(root), folder, b".gitattributes")
+        with suppress(OSError):
+            if stat.S_ISFIFO(os.stat(path).st_mode):
+                name = decode_output(os.path.join(folder, b".gitattributes"))
+                raise GitLimitReached(f"{name} is a pipe, which would block git: remove it")
 
 
 def _untracked(root: str | os.PathLike[str]) -> bytes | None:
