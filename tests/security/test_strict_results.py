@@ -167,6 +167,11 @@ def test_a_sent_text_is_not_a_document_of_the_checkout_under_any_name(shop: Path
         pytest.param("`shop/ghost.py` leaks the key (line 12)", id="a line after a missing path"),
         pytest.param("See shop/ghost\u200b.py:12 for more.", id="a zero-width space in prose"),
         pytest.param("See shop/ghost&#46;py:12 for more.", id="an entity in prose"),
+        pytest.param("See shop/<b>ghost</b>.py:12 for more.", id="tags in a path"),
+        pytest.param("See shop/ghost<wbr>.py:12 for more.", id="a tag for line breaks in a path"),
+        pytest.param("See shop/ghost\u2024py:12 for more.", id="a sign like a dot"),
+        pytest.param("See shop\uff0fghost.py\uff1a12 for more.", id="signs of full width"),
+        pytest.param("See shop/ghost.py\u223612 for more.", id="a sign like a colon"),
         pytest.param("See shop/ghost&period;py&colon;12 for more.", id="entities instead of all marks"),
     ],
 )

@@ -60,7 +60,7 @@ _QUERY = lazy_pattern(r"(?<![\w/])\?[\w.\-]{1,40}=[^\s<>`\"')\]]*+")
 #: A path with a part that stands for many: `migrations/<timestamp>_users.sql`; not `a.py:12<br>b.py:3`.
 _NO_TEMPLATE = (
     r"(?!/?(?:a|b|br|code|dd|del|details|div|dl|dt|em|hr|i|img|ins|kbd|li|ol|p|pre|s|small|span|strong|sub|summary|sup|"
-    r"table|td|th|tr|tt|u|ul)\b|[\w\-]{0,20}(?:root|repo|project|workspace|checkout))"
+    r"table|td|th|tr|tt|u|ul|wbr)\b|[\w\-]{0,20}(?:root|repo|project|workspace|checkout))"
 )
 _TEMPLATE_PATH = lazy_pattern(
     rf"(?<![\w./@+\-])[\w./@+\-]*+(?:(?<=[\w/.\-])<{_NO_TEMPLATE}[\w \-]{{1,40}}>|"
@@ -90,13 +90,18 @@ _SPACED = lazy_pattern(
 _BRACES = lazy_pattern(
     r"(?<![\w./\\@+\-$~{])([\w./\\@+\-$~]*+)\{([\w./@+\-]++(?:,\s?[\w./@+\-]++){1,19}+)\}([\w./\\@+\-$~]*+)"
 )
-#: A path with an invisible character, or with one that is written as an entity of HTML: `a&#46;py:12`.
+#: What a reader does not see in a path: a character without a shape, and tags that only change how letters look.
+_UNSEEN = rf"(?:{INVISIBLE}|</?(?:b|em|font|i|kbd|mark|s|small|span|strong|sub|sup|tt|u|wbr)(?:\s[^<>]{{0,80}})?/?>)"
+#: Signs that look like those of a path.
+_LOOKALIKES = str.maketrans({"\u2024": ".", "\uff0e": ".", "\uff0f": "/", "\u2236": ":", "\ua789": ":"})
+#: A path with these, or with a sign that is written as an entity of HTML: `a&#46;py:12`.
 _DISGUISED = lazy_pattern(
     rf"(?<![\w./\\:#\[\]-])(?:(?!{INVISIBLE})[\w./\\:#\[\]-])++"
-    rf"(?:{INVISIBLE}|&(?:#\d{{1,7}}|#x[0-9a-f]{{1,6}}|\w{{2,20}});)(?:[\w./\\:#\[\];&-]|{INVISIBLE})*+",
+    rf"(?:{_UNSEEN}|[{''.join(map(chr, _LOOKALIKES))}]|&(?:#\d{{1,7}}|#x[0-9a-f]{{1,6}}|\w{{2,20}});)"
+    rf"(?:[\w./\\:：#\[\];&{''.join(map(chr, _LOOKALIKES))}-]|{_UNSEEN})*+",
     re.IGNORECASE,
 )
-_INVISIBLE = lazy_pattern(INVISIBLE)
+_UNSEEN_PARTS = lazy_pattern(_UNSEEN, re.IGNORECASE)
 _SPAN_PATH = lazy_pattern(r"(.{1,300}?)(?=\s?[:：][~≈]?L?\d|#L\d|$)", re.IGNORECASE)
 _PATH_SIGN = lazy_pattern(r"[./\\]")
 _PATH_LIKE = lazy_pattern(r"[./\\(\[@]")
@@ -153,7 +158,7 @@ def references_in(
     if "](" in text:
         text = _extract(text, _links(text, exists, bare=bare), references)
     text = without_addresses(text)
-    if "&" in text or not text.isascii():
+    if "&" in text or "<" in text or not text.isascii():
         text = _extract(text, _disguised(text, exists, bare=bare), references)
     if "`" in text:
         text = _extract(text, _odd_spans(text, exists, bare=bare, is_sentence=is_sentence), references)
@@ -442,9 +447,9 @@ def _braces(
 
 
 def _disguised(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[WrittenReference]]]:
-    """Yield the references that a reader sees where the text has invisible characters or entities."""
+    """Yield the references that a reader sees where the text has invisible parts, look-alikes or entities."""
     for run in _DISGUISED.finditer(text):
-        seen = _INVISIBLE.sub("", html.unescape(run[0])) if len(run[0]) <= MAX_PATH else ""
+        seen = _UNSEEN_PARTS.sub("", html.unescape(run[0])).translate(_LOOKALIKES) if len(run[0]) <= MAX_PATH else ""
         # A reader sees `&amp;#46;` as `&#46;`: it is replaced once.
         if seen != run[0] and not _DISGUISED.search(seen) and (written := references_in(seen, exists, bare=bare)):
             yield (

@@ -25,7 +25,8 @@ LINE_WORDS = r"zeilen?|lignes?|líneas?|lineas?|linhas?"
 LINE_WORD = lazy_pattern(rf"\b(?:lines?|ln|ll?|{LINE_WORDS})\b|\bL\d|\bz\.|行", re.IGNORECASE)
 #: A text without one of these does not name a line.
 LINE_SIGN = lazy_pattern(
-    rf"[:#(@\[]|：|（|line|\bl(?:n\.?)?\s?\d|行|row|\+|\b[lz]\.\s?\d|(?:{LINE_WORDS})\W{{0,4}}\d", re.IGNORECASE
+    rf"[:#(@\[]|[：（\u2236\ua789]|line|\bl(?:n\.?)?\s?\d|行|row|\+|\b[lz]\.\s?\d|(?:{LINE_WORDS})\W{{0,4}}\d",
+    re.IGNORECASE,
 )
 TO_ROW = rf"\s?(?:{DASH}|[~～〜至到]|から)\s?第?\s?"
 _LISTED_NUMBERS = r"\d+(?:\s?(?:-|–|—|to|through)\s?\d+)?"
