@@ -137,14 +137,15 @@ KINDS: tuple[SecretRule, ...] = (
     _rule(
         "password in a URL",
         "://",
-        rf"://([^\s/:@]{{0,100}}+:(?!{_PLACEHOLDER}@)[^\s/@]{{3,200}}+(?:@[^\s/@\"'<>`,]{{1,100}}+(?=@)){{0,5}})(?=@)",
+        rf"://([^\s/:@]{{0,100}}+:(?!{_PLACEHOLDER}@)(?:[^\s/@]{{3,200}}+|[^\s/@]{{1,2}}+(?=@[^\s/@]{{1,100}}@))"
+        r"(?:@[^\s/@\"'<>`,]{1,100}+(?=@)){0,5})(?=@)",
     ),
     # Headers and command lines.
     _rule(
         "Authorization header",
         "authorization",
         rf"authorization[\"']?\s{{0,3}}[:=]\s{{0,3}}[\"']?(?:(?:bearer|basic|token|digest|apikey|api-key|bot|splunk"
-        rf"|genie-?key|sso-key|key)\s{{1,3}}(?:token=)?)?({_OPAQUE}{{8,2000}})(?![(\[])",
+        rf"|genie-?key|sso-key|ssws|key)\s{{1,3}}(?:token=)?)?({_OPAQUE}{{8,2000}})(?![(\[])",
         2_100,
         _IGNORE,
     ),
@@ -211,6 +212,12 @@ KINDS: tuple[SecretRule, ...] = (
         "password>|passphrase>|token>|secret>|apikey>",
         rf"<(?:[a-z]{{1,20}}[:.-])?(?:password|passphrase|token|secret|apikey)>\s{{0,4}}({_REAL}(?=[^\s<]{{0,60}}\d)[^\s<]{{6,300}})",
         flags=_IGNORE,
+    ),
+    _rule(
+        "password in PHP",
+        "define(",
+        r"\bdefine\(\s{0,4}[\"'][A-Z_]{0,40}(?:PASSWORD|SECRET|TOKEN|_KEY|_SALT)[\"']\s{0,4},\s{0,4}"
+        rf"(?:\"({_REAL}[^\"\r\n]{{8,200}})\"|'({_REAL}[^'\r\n]{{8,200}})')",
     ),
     _rule(
         "npm password",
@@ -314,7 +321,10 @@ KINDS: tuple[SecretRule, ...] = (
     _prefixed("Square token", "sq0csp-", rf"{_TOKEN}{{40,50}}"),
     _prefixed("Notion token", "ntn_", r"[A-Za-z0-9]{40,60}"),
     _prefixed("New Relic key", "NRAK-", r"[A-Z0-9]{27}"),
-    _prefixed("Doppler token", "dp.pt.", r"[A-Za-z0-9]{40,44}"),
+    _prefixed("Doppler token", "dp.", r"(?:pt|ct|sa|scim|audit|st(?:\.[a-z0-9_-]{1,40})?)\.[A-Za-z0-9]{40,44}"),
+    _prefixed("crates.io token", "cio", r"[A-Za-z0-9]{32}"),
+    _rule("New Relic key", "nral", rf"(?<![A-Za-z0-9]){_HEX}{{36}}NRAL(?![A-Za-z0-9])", 60),
+    _rule("1Password token", "ops_eyj", rf"{_word('ops_')}eyJ[A-Za-z0-9+/=_-]{{60,4000}}", 4_100),
     _prefixed("Fireworks key", "fw_", r"[A-Za-z0-9]{22,40}"),
     _prefixed("ElevenLabs key", "sk_", r"[a-f0-9]{48}"),
     _prefixed("DigitalOcean token", "dop_v1_", r"[a-f0-9]{64}"),
