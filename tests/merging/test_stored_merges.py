@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import sqlite3
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -178,3 +181,13 @@ def test_the_rows_of_a_file_come_together(
     paths = ["b.py", None, "a.py", "", "b.py", None]
     drafts.add_rows(one(line, path=path) for line, path in enumerate(paths, 1))
     assert [[row.path for row in rows] for rows in drafts.row_batches()] == batches
+
+
+def test_the_file_is_closed_with_its_last_reader() -> None:
+    findings = StoredFindings(StoredDrafts(), is_dropped=False, start=0, stop=0)
+    database = findings.drafts.database
+    assert database.execute("SELECT 1").fetchone() == (1,)
+    del findings
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        database.execute("SELECT 1")

@@ -71,8 +71,9 @@ def test_a_full_disk_below_the_output_is_not_called_a_bug(capsys: pytest.Capture
 
 
 def test_a_wrong_statement_is_a_bug_of_remit(capsys: pytest.CaptureFixture[str]) -> None:
+    drafts = StoredDrafts()
     with pytest.raises(sqlite3.OperationalError) as wrong:
-        StoredDrafts().database.execute("SELECT nothing FROM nowhere")
+        drafts.database.execute("SELECT nothing FROM nowhere")
     assert cli._explain(wrong.value) == 3
     assert "this is a bug in remit" in capsys.readouterr().err
 

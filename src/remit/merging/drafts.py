@@ -8,6 +8,7 @@ which read a finding when it is needed; the findings of other merges are in memo
 from __future__ import annotations
 
 import sqlite3
+import weakref
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -65,6 +66,7 @@ class StoredDrafts:
         """Make an empty database. The findings of more rows than `in_memory` are not read into memory."""
         # Without a name it is a file that SQLite removes at once. One thread at a time uses it.
         self.database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        weakref.finalize(self, self.database.close)  # a merge may read it as long as it exists
         self.database.executescript(_SCHEMA)
         #: How many findings were added, which is the number of the next one.
         self.count = 0
