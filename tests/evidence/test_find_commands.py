@@ -416,6 +416,8 @@ def test_cargo_runs_programs_of_any_package_of_the_workspace(tmp_path: Path) -> 
     for name in ("shop", "importer", "export", "audit"):
         assert known(tree, f"cargo run --bin {name}") is True, name
     assert look(tree, "cargo run --bin exports") == CommandFacts(False, "Cargo.toml", "export")
+    unreadable = write(tmp_path, {"a/Cargo.toml": "[target.'cfg(a)'not'b]"})
+    assert known(unreadable, "cargo run --bin exports") is None
     assert known(write(tmp_path, {"Cargo.toml": "["}), "cargo run --bin exports") is None
 
 

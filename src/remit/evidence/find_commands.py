@@ -144,7 +144,8 @@ class CommandFinder:
         where = deciding[0][0]
         # A folder that the text names next to the command may be the one that it runs in.
         named = [(path, declared) for path, declared in others if _names_folder(search.around, path)]
-        if any(declared.may_have(command.name) for _, declared in (*deciding, *named)):
+        asked = (*deciding, *(others if tool.is_shared else named))
+        if any(declared.may_have(command.name) for _, declared in asked):
             return CommandFacts(where=where)
         every = (*deciding, *others)
         if not command.is_script and any(command.name in declared.programs for _, declared in every):
