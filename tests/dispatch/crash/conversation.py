@@ -27,9 +27,13 @@ def _read(path: str) -> dict[str, Any]:
     return {"name": "Read", "input": {"file_path": path}}
 
 
+#: The tokens of each turn are more than the estimate of its texts, which have the names of folders.
 CONVERSATION: list[dict[str, Any]] = [
-    {"text": "I begin.", "tools": [_bash("one")]},
-    {"tools": [{"name": "Write", "input": {"file_path": "a.txt", "content": "alpha\n"}}, _bash("two")]},
+    {"text": "I begin.", "tools": [_bash("one")], "usage": {"input": 1000, "output": 210}},
+    {
+        "tools": [{"name": "Write", "input": {"file_path": "a.txt", "content": "alpha\n"}}, _bash("two")],
+        "usage": {"input": 2000, "output": 220},
+    },
     {
         "text": "Now the change.",
         "tools": [
@@ -37,8 +41,9 @@ CONVERSATION: list[dict[str, Any]] = [
             _read("first.txt"),
             _read("second.txt"),
         ],
+        "usage": {"input": 3000, "output": 230},
     },
-    {"text": testing.result("generic")},
+    {"text": testing.result("generic"), "usage": {"input": 4000, "output": 2000}},
 ]
 SCRIPT = {"conversations": {"": CONVERSATION}}
 

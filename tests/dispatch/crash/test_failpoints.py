@@ -77,8 +77,8 @@ def ends(
 
 
 def _played(fleet: Fleet, model: RemoteServer, names: list[str]) -> dict[str, End]:
-    places = {name: workspace(fleet.folder / _label(name)) for name in names}
-    wanted = [(f"case <{_label(name)}>", places[name], Queueing(queue=name)) for name in names]
+    places = {name: workspace(fleet.folder / name.replace(":", "-")) for name in names}
+    wanted = [(f"case <{name}>", places[name], Queueing(queue=name)) for name in names]
     numbers = asyncio.run(submitted(fleet.store.address, testing.registry(BUILDER), wanted))
     jobs = dict(zip(names, numbers, strict=True))
     # Only the worker that starts at the end takes over jobs.
@@ -96,11 +96,6 @@ def _played(fleet: Fleet, model: RemoteServer, names: list[str]) -> dict[str, En
     return {name: _end(fleet, model, name, killed[name], jobs[name], places[name]) for name in names}
 
 
-def _label(name: str) -> str:
-    """Return a name of the same length for each case: the tokens of the texts are estimated, and compared."""
-    return f"{name.replace(':', '-'):-<20}"
-
-
 def _end(fleet: Fleet, model: RemoteServer, name: str, killed: int, job: int, place: Path) -> End:
     store = fleet.store
     return End(
@@ -110,7 +105,7 @@ def _end(fleet: Fleet, model: RemoteServer, name: str, killed: int, job: int, pl
         calls=store.calls(job),
         effects=effects(place),
         files={path.name: path.read_text("utf-8") for path in place.iterdir() if path.name != EFFECTS},
-        requests=len(requests_of(model, f"<{_label(name)}>")),
+        requests=len(requests_of(model, f"<{name}>")),
         receipts=len(store.rows("SELECT 1 FROM remit.receipts WHERE job = %s", job)),
         unknown=store.rows(
             "SELECT receipt FROM remit.receipts JOIN remit.tool_calls USING (job, call)"
