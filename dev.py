@@ -148,8 +148,8 @@ def step(name: str) -> Iterator[None]:
     report(f"{name}: ok ({time.monotonic() - started:.1f} s)")
 
 
-def run_program(environment: Environment, name: str, command: Sequence[str], accept: Collection[int] = (0,)) -> None:
-    """Run a program whose output the user sees."""
+def exit_code(environment: Environment, command: Sequence[str]) -> int:
+    """Run a program whose output the user sees, and return its exit code; 128 and the signal if one ended it."""
     with subprocess.Popen(command, cwd=ROOT, env=environment.variables) as process:
         try:
             code = process.wait()
@@ -160,6 +160,12 @@ def run_program(environment: Environment, name: str, command: Sequence[str], acc
             except subprocess.TimeoutExpired:
                 process.kill()
             raise
+    return code if code >= 0 else 128 - code
+
+
+def run_program(environment: Environment, name: str, command: Sequence[str], accept: Collection[int] = (0,)) -> None:
+    """Run a program whose output the user sees, and fail if its exit code is not accepted."""
+    code = exit_code(environment, command)
     if code not in accept:
         raise StepFailed(f"{name} failed (exit code {code})")
 
@@ -357,17 +363,17 @@ def smoke_test() -> None:
             run_quietly(fresh, f"`remit {' '.join(arguments)}` of the wheel", command, cwd=folder)
 
 
-def run(extra: list[str]) -> None:
+def run(extra: list[str]) -> int:
     """Show a review of the example project by subagents; with arguments, run `remit` with them."""
     prepare(RUN)
     arguments = extra or DEMONSTRATION
     report(f"$ remit {' '.join(arguments)}")
-    # Exit code 1 means that there are findings or that a result was not accepted.
-    run_program(RUN, "remit", [str(RUN.program("remit")), *arguments], accept=(0, 1))
-    if arguments == DEMONSTRATION:
+    code = exit_code(RUN, [str(RUN.program("remit")), *arguments])
+    if arguments == DEMONSTRATION and code == 0:
         report(
             "In this checkout, `python3 dev.py run COMMAND` is `remit COMMAND`, for example: python3 dev.py run audit"
         )
+    return code
 
 
 def test(extra: list[str]) -> None:
@@ -544,7 +550,8 @@ def clean(_: list[str]) -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-COMMANDS: dict[str, Callable[[list[str]], None]] = {
+#: What each command runs; one that returns a number gives the exit code itself.
+COMMANDS: dict[str, Callable[[list[str]], int | None]] = {
     command.__name__: command
     for command in (
         run,
@@ -572,7 +579,7 @@ def usage() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run one command; return 0, 1 (a step failed), 2 (usage) or 130 (Ctrl-C)."""
+    """Run one command; return 0, 1 (a step failed), 2 (usage), 130 (Ctrl-C), or for `run` what `remit` returns."""
     if arguments[:1] in (["-h"], ["--help"]):
         print(usage())
         return 0
@@ -584,14 +591,13 @@ def main(arguments: list[str]) -> int:
         report(f"dev.py: `{arguments[0]}` takes no arguments: {' '.join(arguments[1:])}")
         return 2
     try:
-        command(arguments[1:])
+        return command(arguments[1:]) or 0
     except StepFailed as failure:
         report(f"dev.py: {failure}", failure.output)
         return 1
     except KeyboardInterrupt:
         report("dev.py: interrupted")
         return 130
-    return 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,55 @@
+"""The developer commands of dev.py."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def dev(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Return dev.py with an environment in which `remit CODE` exits with that code."""
+    spec = importlib.util.spec_from_file_location("dev_under_test", ROOT / "dev.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    environment = module.Environment(tmp_path, tmp_path / "run.lock")
+    program = environment.program("remit")
+    program.parent.mkdir()
+    program.write_text(f"#!{sys.executable}\nimport os, sys\nos.kill(os.getpid(), 15) if sys.argv[1] == 'ended' else ")
+    with program.open("a") as file:
+        file.write("sys.exit(int(sys.argv[1]))\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(module, "RUN", environment)
+    monkeypatch.setattr(module, "prepare", lambda _: None)
+    return module
+
+
+@pytest.mark.process
+@pytest.mark.skipif(os.name == "nt", reason="the program is a script")
+@pytest.mark.parametrize(("argument", "code"), [("0", 0), ("1", 1), ("2", 2), ("3", 3), ("130", 130), ("ended", 143)])
+def test_run_returns_the_exit_code_of_remit_and_adds_no_line(
+    dev: ModuleType, capfd: pytest.CaptureFixture[str], argument: str, code: int
+) -> None:
+    assert dev.main(["run", argument]) == code
+    assert capfd.readouterr() == ("", f"$ remit {argument}\n")
+
+
+def test_a_failed_step_of_another_command_returns_one_and_names_it(
+    dev: ModuleType, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: list[str]) -> None:
+        raise dev.StepFailed("pytest failed (exit code 5)")
+
+    monkeypatch.setitem(dev.COMMANDS, "test", fail)
+
+    assert dev.main(["test"]) == 1
+    assert capfd.readouterr().err == "dev.py: pytest failed (exit code 5)\n"
