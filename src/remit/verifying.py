@@ -7,7 +7,9 @@ gets worse.
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from posixpath import basename, relpath
@@ -27,6 +29,7 @@ from remit.workspace.atomic_write import replace_file
 from remit.workspace.definitions import SEPARATOR
 from remit.workspace.files import SourceFile, Workspace
 from remit.workspace.history import SECONDS, Removal
+from remit.workspace.safe_git import root_above
 
 #: The options of a verification.
 OPTIONS = Options(profile="claims", with_history=True)
@@ -103,17 +106,62 @@ def fix_source(source: bytes, name: str, options: Options, sources: Sources) -> 
 def write_fixed(path: Path, source: bytes, text: str) -> None:
     """Write a corrected text in one step, with the permissions of the file, whose content was `source`.
 
-    Raises UsageError if the file cannot be written or has changed meanwhile.
+    A link stays a link. Raises UsageError if it leads out of its checkout, or if the file cannot be written or has
+    changed meanwhile.
     """
-    target = path.resolve()  # a link stays a link
+    target = _written_file(path)
     try:
-        about = target.stat()
-        if target.read_bytes() != source:
-            raise UsageError(f"{path}: the file has changed while it was checked; nothing was written")
-        owner = (about.st_uid, about.st_gid)
-        replace_file(target, text.encode("utf-8"), mode=about.st_mode & 0o7777, owner=owner)
+        folder = _open_folder(target.parent)
+        try:
+            _replace(path, target, folder, source, text.encode("utf-8"))
+        finally:
+            if folder is not None:
+                os.close(folder)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}; nothing was written") from error
+
+
+def _written_file(path: Path) -> Path:
+    """Return the file that a path leads to. Raises UsageError if a link leads out of its checkout, or into `.git`."""
+    named = Path.cwd() / path
+    target = Path(os.path.realpath(named))  # `resolve` fails on a cycle of links
+    link = next((part for part in (*reversed(named.parents), named) if part.is_symlink()), None)
+    checkout = root_above(link.parent) if link is not None else None
+    if checkout is None:
+        return target
+    if not target.is_relative_to(checkout) or ".git" in target.relative_to(checkout).parts:
+        raise UsageError(f"{path}: a link leads out of the files of {checkout}; nothing was written")
+    return target
+
+
+def _open_folder(folder: Path) -> int | None:
+    """Open a folder step by step, so that no link is followed that was created in the meantime.
+
+    Return None where the system cannot do that.
+    """
+    only_path = getattr(os, "O_PATH", 0)
+    if not only_path:
+        return None
+    flags = only_path | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    opened = os.open(folder.anchor, flags)
+    for part in folder.parts[1:]:
+        try:
+            below = os.open(part, flags, dir_fd=opened)
+        finally:
+            os.close(opened)
+        opened = below
+    return opened
+
+
+def _replace(path: Path, target: Path, folder: int | None, source: bytes, data: bytes) -> None:
+    name = target if folder is None else Path(target.name)
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+    with os.fdopen(os.open(name, flags | getattr(os, "O_BINARY", 0), dir_fd=folder), "rb") as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode) or file.read(len(source) + 1) != source:
+            raise UsageError(f"{path}: the file has changed while it was checked; nothing was written")
+    owner = (about.st_uid, about.st_gid)
+    replace_file(name, data, mode=about.st_mode & 0o7777, owner=owner, folder=folder)
 
 
 def _failures(verdicts: list[Verdict]) -> int:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from support.verify_commands import commit, git
 
 import remit
 from remit.contract.parse import parse
 from remit.evidence.model import Checked
 from remit.operations.documents import Folders, Verify, verify_document
-from tests.support.verify_commands import commit, git
 
 CART = '''"""The cart of a session."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 
 from remit.globs import Pattern
@@ -35,7 +36,7 @@ _LINK = "120000"
 def project_documents(
     root: str | os.PathLike[str], documents: Sequence[str] = (), excluded: Sequence[str] = ()
 ) -> list[str] | None:
-    """Return the tracked documents below the root, sorted; None without git. Links are left out.
+    """Return the tracked documents below the root, sorted; None without git. Links, pipes and devices are left out.
 
     `documents` are globs of the files that are documents, instead of the usual ones; `excluded` are left out.
     """
@@ -46,11 +47,24 @@ def project_documents(
     paths = {path for about, _, path in entries if path and not about.startswith(_LINK)}
     chosen = [pattern.matches for pattern in map(Pattern, documents)] or [is_document]
     out = [Pattern(glob) for glob in excluded]
+    top = os.path.realpath(root)
     return sorted(
         path
         for path in paths
-        if any(is_wanted(path) for is_wanted in chosen) and not any(pattern.matches(path) for pattern in out)
+        if any(is_wanted(path) for is_wanted in chosen)
+        and not any(pattern.matches(path) for pattern in out)
+        and _may_be_read(os.path.join(top, path))
     )
+
+
+def _may_be_read(path: str) -> bool:
+    """Return whether a path is not that of a link, a pipe or a device, nor below a link: git may list another state."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode) and os.path.realpath(path) == path
+    except FileNotFoundError:
+        return True  # an error is reported when it is read
+    except OSError:
+        return False
 
 
 def is_document(path: str) -> bool:
