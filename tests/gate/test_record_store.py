@@ -223,6 +223,32 @@ def test_a_file_that_is_not_a_database_is_renamed_and_reported(folder: str) -> N
     assert [file.read_bytes()[:11] for file in place.parent.glob("*.broken-*")] == [b"no database"]
 
 
+@pytest.mark.parametrize("is_open", [True, False], ids=["an open store", "a new process"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TRIGGER t BEFORE INSERT ON record WHEN NEW.kind = 'two' BEGIN SELECT RAISE(IGNORE); END",
+        "CREATE TRIGGER t AFTER INSERT ON record BEGIN DELETE FROM record WHERE kind = 'two'; END",
+        "CREATE VIEW other AS SELECT * FROM record",
+        "CREATE TABLE other (kind TEXT)",
+        "DROP INDEX digests",
+    ],
+)
+def test_a_store_that_does_other_things_than_the_gate_states_is_renamed_and_reported(
+    folder: str, statement: str, is_open: bool
+) -> None:
+    store = open_store(folder)
+    store.put("one", "a", b"1")
+    change(folder, statement)
+    if not is_open:
+        record_store._connections.stores.clear()
+    with pytest.raises(EnvironmentBroken, match=r"was corrupt \(it does not have the tables of the gate only\)"):
+        open_store(folder).put("two", "b", b"2")
+    assert open_store(folder).is_lost
+    open_store(folder).put("two", "b", b"2")
+    assert open_store(folder).trusted("two", "b") == b"2"
+
+
 @pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("/etc/passwd")], ids=["folder", "link"])
 def test_what_is_not_a_file_is_refused(folder: str, make: Callable[[Path], None]) -> None:
     place = Path(store_path(folder))

@@ -51,6 +51,10 @@ CREATE TABLE record (
 CREATE INDEX digests ON record (kind, name, digest);
 CREATE TABLE content (digest TEXT PRIMARY KEY, at REAL NOT NULL, data BLOB NOT NULL);
 """
+#: What a store contains: the statements above as SQLite keeps them. A trigger or a view could make the gate's own
+#: statements do something else.
+_STATEMENTS = sorted(statement.strip() for statement in _SCHEMA.split(";") if statement.strip())
+_READ_SCHEMA = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
 _DIGESTS = "SELECT kind || ' ' || name || ' ' || digest FROM record ORDER BY kind, name, digest"
 _REMOVE_UNNAMED = (
     "DELETE FROM record WHERE kind = ? AND name NOT IN (SELECT CAST(data AS TEXT) FROM record WHERE kind = ?)"
@@ -98,6 +102,7 @@ class RecordStore:
         self._connection = sqlite3.connect(path, timeout=self._wait, isolation_level=None)
         self._execute(f"PRAGMA wal_autocheckpoint = {_MAX_PAGES}")
         self._execute("PRAGMA synchronous = NORMAL")
+        self._check_schema()
 
     def close(self) -> None:
         """Close the connection."""
@@ -184,6 +189,7 @@ class RecordStore:
             self._wait = wait
         make_private(self.folder)
         self._execute("BEGIN IMMEDIATE")
+        self._check_schema()
         try:
             self._digest = self.digest_of_all()
             if not self._is_sealed(self._digest):
@@ -232,6 +238,12 @@ class RecordStore:
         place, *digests = _read_seal(self.folder)
         return place == _place(self.path) and digest in digests
 
+    def _check_schema(self) -> None:
+        """Raise EnvironmentBroken, and put the store aside, if it has other tables, or triggers and views."""
+        if sorted(sql for (sql,) in self._execute(_READ_SCHEMA).fetchall()) != _STATEMENTS:
+            self.roll_back()
+            raise self._put_aside("it does not have the tables of the gate only")
+
     def _execute(self, statement: str, *values: object) -> sqlite3.Cursor:
         try:
             return self._connection.execute(statement, values)
@@ -243,8 +255,8 @@ class RecordStore:
         except sqlite3.DatabaseError as error:
             raise self._put_aside(error) from error
 
-    def _put_aside(self, error: sqlite3.DatabaseError) -> EnvironmentBroken:
-        """Rename a file that is not a database of SQLite. The next event starts with a new one."""
+    def _put_aside(self, error: sqlite3.DatabaseError | str) -> EnvironmentBroken:
+        """Rename a file that is not a database of the gate. The next event starts with a new one."""
         self.close()
         aside = f"{self.path}.broken-{time.time_ns()}"
         try:
