@@ -277,6 +277,52 @@ def test_a_run_of_a_part_shows_what_is_stated_about_a_part(text: str) -> None:
     assert outcome(text, PART)[0] == "verified"
 
 
+@pytest.mark.parametrize("text", ["All tests pass.", "All 47 tests pass after the change.", "47 passed."])
+def test_a_run_before_the_last_change_of_code_does_not_show_that_tests_pass(text: str) -> None:
+    (statement,) = checked(text, PASSED, EDIT)
+    assert (statement.outcome, statement.reason) == ("unchecked", "run-stale")
+    assert statement.why == "`pytest -q` passed before cart.py was changed"
+    assert outcome(text, EDIT, PASSED)[0] == "verified"
+    assert outcome(text, PASSED, Receipt("Edit", path="CHANGELOG.md"))[0] == "verified"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The one failure is older; all other tests pass.",
+        "The remaining tests pass. test_x needs a decision from you.",
+        "Apart from one known failure, all tests pass.",
+        "`test_x` fails as before, everything else passes the tests.",
+    ],
+)
+def test_the_tests_that_remain_may_pass_although_one_failed(text: str) -> None:
+    assert [statement.why for statement in checked(text, FAILED) if statement.fails] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "You ran the tests and all 5 tests pass.",
+        "After `make check` passes, all tests pass and we can merge.",
+        "Once the server is up, all tests pass.",
+        "If you set `CI=1`, all tests pass.",
+    ],
+)
+def test_a_condition_and_the_run_of_a_person_are_not_statements(text: str) -> None:
+    assert checked(text, FAILED) == []
+
+
+@pytest.mark.parametrize("text", ["Once I fixed the import, all tests pass.", "After the fix, all tests pass."])
+def test_a_sentence_may_begin_with_what_was_done_before(text: str) -> None:
+    assert outcome(text, FAILED)[0] == "contradicted"
+
+
+def test_checks_of_a_server_may_have_run_the_tests() -> None:
+    checks = bash("gh pr checks 12", 0, "test  pass  1m2s")
+    assert outcome("CI is green: all tests pass on the PR.", checks)[0] == "unchecked"
+    assert outcome("CI is green: all tests pass on the PR.")[0] == "unseen"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "part",

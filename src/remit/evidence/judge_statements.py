@@ -46,6 +46,7 @@ Reason = Literal[
     "run-hidden",
     "run-unclear",
     "run-part",
+    "run-stale",
     "count-differs",
     "change-unseen",
     "change-undone",
@@ -90,6 +91,8 @@ _ELSEWHERE = lazy_pattern(r"\bgh (?:pr checks|run|workflow)\b|\bglab ci\b")
 #: Tests that neither passed nor failed, in the summary of a runner.
 _LEFT_OUT = lazy_pattern(r"(\d{1,6}) (?:skipped|ignored|pending|todo|xfailed|xpassed)")
 _HOOKED = frozenset({"commit", "push"})
+#: Endings of files that no test reads.
+_PROSE = (".md", ".markdown", ".rst", ".txt")
 #: The parts of a command that may be the name of a file.
 _NAME = lazy_pattern(r"[\w.@+-]{1,250}")
 _WIDE = lazy_pattern(r"\*|xargs|\s-\w*[rR]\b|git (?:diff|show|log|grep)|\bfind\b|\btree\b|\brg\b|\bag\b")
@@ -134,8 +137,9 @@ class StatementJudge:
         self._pushes = GitActs()
         self._named: set[str] = set()
         self._changeable: set[str] = set()
-        #: The last position at which a file was written.
+        #: The last position at which a file was written, and that of a file that is not prose, with its path.
         self._last_write = 0
+        self._last_change = (0, "")
         self._is_open = False
         self._is_wide = False
         self._delegated = False
@@ -186,6 +190,8 @@ class StatementJudge:
             self._add_command(receipt, position)
         elif receipt.action == "edit" and not receipt.failed:
             self._last_write = position
+            if receipt.path and not receipt.path.lower().endswith(_PROSE):
+                self._last_change = (position, receipt.path)
         elif receipt.action == "other" and may_act(receipt):
             self._acting.append(str(receipt.arguments)[:2_000])
         if receipt.action == "read" and receipt.path and receipt.output:
@@ -275,7 +281,8 @@ class StatementJudge:
         is_described = statement.passed is False  # what failed may have run elsewhere
         is_vague = not is_named and SUBJECT.search(statement.text) is None
         is_possible = self._is_open if check == "build" else self._is_tested and check in ("test", "command")
-        if is_described or is_vague or (is_possible and not is_named) or self._has_hooks:
+        is_elsewhere = self._has_hooks or self._ci_at > 0
+        if is_described or is_vague or (is_possible and not is_named) or is_elsewhere:
             return _checked(statement, "unchecked", "run-unclear", "it may have run elsewhere, or in a script")
         why = f"no {_CHECKS[check]} ran in this session"
         if is_named and (check == "command" or self._of_check(check)):
@@ -301,6 +308,10 @@ class StatementJudge:
         if is_about_all(statement) and not any(shows_all(ran, statement) for ran in ended.runs[-_MAX_RUNS:]):
             why = f"only a part of the tests ran: `{last.command}`"
             return _checked(statement, "unchecked", "run-part", why, last, outcome.line)
+        changed_at, path = self._last_change
+        if last.receipt.tool != RERUN and changed_at > last.position:
+            why = f"`{last.command}` passed before {path.rsplit('/', 1)[-1]} was changed"
+            return _checked(statement, "unchecked", "run-stale", why, last, outcome.line)
         return _checked(statement, "verified", "", "", last, outcome.line)
 
     def _judge_failed(
@@ -313,7 +324,7 @@ class StatementJudge:
             return _checked(statement, "verified", "", "", last, outcome.line)
         is_other = self._may_be_of_another(statement, ended, last) or is_of_another(statement, last, outcome)
         if is_other or is_about_failures(statement, dict(outcome.counts)):
-            return _checked(statement, "unchecked", "run-unclear", "it may be about other tests", last)
+            return _checked(statement, "unchecked", "run-unclear", "it may be about another run", last)
         is_whole = last.run is None or not last.run.is_part  # a part may pass in a run of everything that failed
         if statement.is_part and (
             passes or not outcome.line or statement.check != "test" or (is_whole and not outcome.counts)
@@ -351,7 +362,7 @@ class StatementJudge:
             return _checked(statement, "unchecked", "run-unclear", why, ended[-1])
         ran, outcome = counted[-1]
         if ran.has_own_counts:
-            return _checked(statement, "unchecked", "run-unclear", "it may be about other tests", ran)
+            return _checked(statement, "unchecked", "run-unclear", "it may be about another run", ran)
         why = f"`{ran.command}` printed `{outcome.line[:_MAX_LINE]}`"
         return _checked(statement, "contradicted", "count-differs", why, ran, outcome.line)
 
