@@ -8,14 +8,15 @@ from typing import Any
 import jsonschema
 import pytest
 
-from remit.gate.decide import decide
+from remit.gate.decide import decide, decide_final
 from remit.gate.delegations import close_delegation, open_delegation
 from remit.gate.log import find_decision
 from remit.gate.rule_texts import RULES
 from remit.gate.session import SessionState
-from remit.gate.session_entries import DecisionEntry, Declaration
+from remit.gate.session_entries import DecisionEntry, Declaration, UntrueStatement
 from remit.gate.settings import GateSettings
 from remit.gate.tool_use import ToolUse
+from remit.lean_json import dumps
 from remit.reports.gate_sessions import (
     decision_lines,
     decision_schema,
@@ -30,6 +31,7 @@ from remit.reports.gate_sessions import (
 )
 from remit.reports.layout import display_width, plain_lines
 
+GITHUB = "ghp_" + "a1B2" * 9
 NASTY = "src/\x1b[31mred\x1b]0;title\x07\u202e-long-name-without-any-blank" + "x" * 90 + ".py"
 CALLS = [
     ("Read", {"file_path": "/nowhere/a.py"}),
@@ -137,6 +139,45 @@ def test_modes_that_deny_nothing_do_not_use_the_words_of_the_others(mode: str) -
         assert not [word for word in ("window", "contract", "declare") if word in text.lower()]
     assert ("direct reads" in status) is (mode == "observe")
     assert ("exceptions" in status.replace("project exception", "")) is (mode == "observe")
+
+
+@pytest.mark.parametrize("mode", ["verify", "standard", "strict", "observe"])
+def test_the_untrue_statements_of_an_answer_are_listed_with_their_proofs(mode: str) -> None:
+    made = SessionState("s")
+    untrue = [
+        UntrueStatement(text="All tests pass.", proof="`pytest` printed `1 failed`"),
+        UntrueStatement(text=f"I pushed with {GITHUB}.", proof="no push \x1b[2J", outcome="unseen"),
+    ]
+    decide_final(["for the model"], untrue, made, GateSettings.from_mapping({"mode": mode}))
+    entry = find_decision(made, "final-claims")
+    assert entry is not None
+    assert "contradicts 1 statement of the answer, and no call of this session shows 1 statement" in entry["reason"]
+    shape = log_shape(SessionState.from_dict(json.loads(dumps(made, vars))), denied=False)
+    why = why_shape(entry, "final-claims", "s")
+    for statements in (shape["decisions"][0]["statements"], why["decision"]["statements"]):
+        assert statements[0] == {
+            "text": "All tests pass.",
+            "proof": "`pytest` printed `1 failed`",
+            "outcome": "contradicted",
+        }
+        assert [statement["outcome"] for statement in statements] == ["contradicted", "unseen"]
+    for columns in (80, 140):
+        for lines in (list(log_lines(made, columns, denied=False)), list(why_lines(why, columns))):
+            text = plain_lines(lines)
+            assert "“All tests pass.”: `pytest` printed `1 failed`" in text
+            assert "I pushed with" in text
+            assert GITHUB not in text
+            assert "\x1b" not in text
+            assert all(display_width(line) <= columns for line in text.splitlines())
+
+
+def test_long_statements_are_cut_and_those_of_old_answers_are_dropped() -> None:
+    made, settings = SessionState("s"), GateSettings.from_mapping({"mode": "verify"})
+    for _ in range(30):
+        decide_final(["x"], [UntrueStatement(text="all tests pass " * 99, proof="no " * 999)], made, settings)
+    kept = [entry.statements for entry in made.decisions]
+    assert [bool(statements) for statements in kept] == [False] * 20 + [True] * 10
+    assert [len(kept[-1][0].text), len(kept[-1][0].proof)] == [240, 240]
 
 
 def test_an_answer_is_sent_back_and_not_denied() -> None:

@@ -489,6 +489,38 @@ class TestFinalClaims:
         assert "there is no test/regression.js, and no call wrote it" in sent_back
         assert "no call made a commit" in sent_back
 
+    def test_only_what_the_record_contradicts_is_called_so(self, client: Client) -> None:
+        unseen, failed = "All 12 tests pass.", ("Bash", {"command": "python -m pytest -q"}, "Exit code 1\n1 failed")
+        client.ask("UserPromptSubmit", prompt="go")
+        client.calls(("Read", {"file_path": str(client.project / "app/login.py")}, "1\tx"))
+        first = str(client.answer(unseen))
+        assert "(final-claims): no call of this session shows 1 statement of the answer" in first
+        assert "contradicts" not in first
+        told = str(client.answer(unseen, stop_hook_active=True))
+        assert f'still states what no call of this session shows: "{unseen}" (no tests ran' in told
+        assert "not true" not in told
+        client.ask("UserPromptSubmit", prompt="go")
+        client.calls(failed)
+        both = f"{unseen} I committed it. See app/nowhere.py:36."
+        assert (
+            "the record of this session contradicts 2 statements of the answer, and no call of this session shows "
+            "1 statement of the answer"
+        ) in str(client.answer(both))
+        told = str(client.answer(both, stop_hook_active=True))
+        assert "still states what is not true: " in told
+        assert '; and what no call of this session shows: "I committed it." (no call made a commit)' in told
+        stored = [
+            (statement.text, statement.outcome) for entry in client.state.decisions for statement in entry.statements
+        ]
+        assert sorted(stored) == sorted(
+            [
+                (unseen, "unseen"),
+                ("See app/nowhere.py:36.", "contradicted"),
+                (unseen, "contradicted"),
+                ("I committed it.", "unseen"),
+            ]
+        )
+
     def test_tests_that_a_subagent_ran_count(self, client: Client) -> None:
         client.ask("UserPromptSubmit", prompt="go")
         client.calls(("Agent", {"subagent_type": "backend-specialist", "prompt": "fix"}, "done"))

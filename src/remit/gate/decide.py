@@ -11,7 +11,7 @@ from remit.gate.reads import from_glob_tool, from_grep_tool, from_read_tool, jud
 from remit.gate.redaction import redacted
 from remit.gate.ruling import Ruling, strictest
 from remit.gate.session import SessionState
-from remit.gate.session_entries import DecisionEntry
+from remit.gate.session_entries import DecisionEntry, UntrueStatement
 from remit.gate.tool_use import MAX_NAME_LENGTH, Decision, ToolUse
 from remit.gate.writes import edited_path, judge_edit, judge_subagent_edit, write_class
 from remit.globs import matches_glob
@@ -26,6 +26,9 @@ EDITING = ("Edit", "MultiEdit", "Write", "NotebookEdit")
 READING = ("Read", "NotebookRead")
 #: Paths that the log has of one decision.
 _MAX_LOGGED = 200
+#: Characters of an untrue statement and of its proof that are stored, and the answers of which they are stored.
+_MAX_STATEMENT = 240
+_MAX_ANSWERS = 10
 #: Tools that change no file of the project themselves. What a background command does is compared anyway.
 _HARMLESS_TEXT = """
     LS Agent Task TaskCreate TaskUpdate TaskGet TaskList TaskOutput TaskStop TodoRead TodoWrite AskUserQuestion
@@ -102,20 +105,45 @@ def decide_stop(
     )
 
 
-def decide_final(contradicted: list[str], state: SessionState, settings: GateSettings) -> Decision:
-    """Return the decision about a final answer that the record of the session contradicts in these statements."""
+def decide_final(
+    untrue: list[str], statements: list[UntrueStatement], state: SessionState, settings: GateSettings
+) -> Decision:
+    """Return the decision about a final answer that the record of the session does not support in these statements.
+
+    `untrue` are the sentences for the model; the record keeps the statements, cut and without secrets.
+    """
 
     def judge() -> Ruling:
-        if not contradicted:
+        if not untrue:
             return Ruling()
-        count = "1 statement" if len(contradicted) == 1 else f"{len(contradicted)} statements"
-        ruling = Ruling(1, "final-claims", f"the record of this session contradicts {count} of the answer")
-        ruling.detail = "".join(
-            f"\n- {sentence}" for sentence in contradicted
-        )  # text of the answer, which is not stored
+        ruling = Ruling(1, "final-claims", _untrue_reason([entry.outcome for entry in statements]))
+        ruling.detail = "".join(f"\n- {sentence}" for sentence in untrue)
+        ruling.statements = [
+            entry.copy(text=_kept_text(entry.text), proof=_kept_text(entry.proof)) for entry in statements
+        ]
         return ruling
 
-    return with_fault_policy(judge, ToolUse("answer"), state, settings, power="return")
+    decision = with_fault_policy(judge, ToolUse("answer"), state, settings, power="return")
+    for earlier in [entry for entry in state.decisions if entry.statements][:-_MAX_ANSWERS]:
+        earlier.statements = []
+    return decision
+
+
+def _untrue_reason(outcomes: list[str]) -> str:
+    """Return what is wrong with an answer: the record shows the opposite of a statement, or nothing of it."""
+    opposite = sum(outcome != "unseen" for outcome in outcomes)
+    parts = [f"the record of this session contradicts {_statements(opposite)} of the answer"] if opposite else []
+    if unseen := len(outcomes) - opposite:
+        parts.append(f"no call of this session shows {_statements(unseen)} of the answer")
+    return ", and ".join(parts)
+
+
+def _statements(count: int) -> str:
+    return "1 statement" if count == 1 else f"{count} statements"
+
+
+def _kept_text(text: str) -> str:
+    return redacted(text[: 2 * MAX_NAME_LENGTH])[:_MAX_STATEMENT]
 
 
 def with_fault_policy(
@@ -257,6 +285,7 @@ def _record(decision: Decision, ruling: Ruling, call: ToolUse, state: SessionSta
         exception=decision.exception,
         delegate_to=decision.delegate_to,
         id=call.tool_use_id,
+        statements=ruling.statements,
     )
     if decision.tells_person:
         entry.told = True

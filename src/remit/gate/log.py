@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
+    from remit.gate.session_entries import DecisionEntry
     from remit.gate.settings import GateSettings
 
 #: The approximate cost of reading a line, for the cost of a denied read.
@@ -26,8 +27,12 @@ EXPLORERS = ("code-explorer", "Explore")
 
 def log_entries(state: SessionState, *, denied: bool = False) -> list[dict[str, Any]]:
     """Return the stored decisions, oldest first. With `denied`, only those that denied or would have."""
-    entries = map(vars, state.decisions)
+    entries = [{**vars(entry), "statements": _statements(entry)} for entry in state.decisions]
     return [entry for entry in entries if not denied or is_denied(entry)]
+
+
+def _statements(entry: DecisionEntry) -> list[dict[str, str]]:
+    return [{"text": each.text, "proof": each.proof, "outcome": each.outcome} for each in entry.statements]
 
 
 def is_denied(entry: dict[str, Any]) -> bool:

@@ -83,7 +83,7 @@ INSTEAD: dict[str, str] = {
     "unannounced-change": "tell the user; the `git apply` command of the message reverts exactly this change, and "
     "`remit gate trust` keeps it",
     "synthesize-early": "wait until each delegation is accepted, rejected or failed, then answer",
-    "final-claims": "correct or remove what the record contradicts, and give the complete answer again",
+    "final-claims": "correct or remove what the record contradicts or lacks, and give the complete answer again",
     "delegation-first": f"{RETRY_FIRST}; after that, the first lines of a few files may be read",
     "presentation-size": "show the relevant part and state where the rest is",
     "model-choice": "leave out `model` in the call, or tell the user why this task needs another model",

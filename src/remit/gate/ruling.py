@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from remit.gate.session import SessionState
+    from remit.gate.session_entries import UntrueStatement
 
 
 class Ruling:
@@ -43,6 +44,8 @@ class Ruling:
         self.asks_always = False
         #: Added to the reason for the caller. It may be content of the call and is not stored.
         self.detail = ""
+        #: The statements of a final answer that are not so, for the record.
+        self.statements: list[UntrueStatement] = []
         #: Whether a person reads the reason of an allowed call, too, not only the model.
         self.tells_person = False
         #: Whether the call may change a file that is not scratch or state.

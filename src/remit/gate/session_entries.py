@@ -143,8 +143,16 @@ class Window(StateEntry):
         return None
 
 
+class UntrueStatement(StateEntry):
+    """A statement of an answer that the record contradicts, or of which it has nothing (`unseen`), without secrets."""
+
+    text: str = ""
+    proof: str = ""
+    outcome: str = "contradicted"
+
+
 class DecisionEntry(StateEntry):
-    """A decision on a call, without content of the call."""
+    """A decision on a call, without content of the call; on a final answer, with its untrue statements."""
 
     at: float = 0.0
     tool: str = ""
@@ -162,6 +170,7 @@ class DecisionEntry(StateEntry):
     mark: str = ""
     #: Whether the person reads the reason, too, although the call is allowed.
     told: bool = False
+    statements: list[UntrueStatement]
 
 
 class Declaration(StateEntry):

@@ -117,10 +117,18 @@ def _entry_lines(entry: Mapping[str, Any], columns: int) -> Iterator[Line]:
         Piece(text if display_width(text) <= width else cut_width(text, width - 2) + " …", "bold"),
     ]
     yield from paragraph(str(entry.get("reason") or ""), columns, 9)
+    yield from _statement_lines(entry, columns, 9)
     more = _cost_texts(entry)
     if log.is_denied(dict(entry)) or entry.get("rule"):
         more = [*more, f"remit gate why {entry['id']}"] if entry.get("id") else more
     yield from paragraph(" · ".join(more), columns, 9, "dim")
+
+
+def _statement_lines(entry: Mapping[str, Any], columns: int, indent: int) -> Iterator[Line]:
+    """Yield the untrue statements of an answer, each with its proof."""
+    for statement in entry.get("statements") or ():
+        text = f"“{statement['text']}”: {statement['proof']}"
+        yield from paragraph(text, columns, indent + 2, STYLES["warn"])
 
 
 def _cost_texts(entry: Mapping[str, Any]) -> list[str]:
@@ -154,6 +162,7 @@ def why_lines(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
     if entry is not None:
         yield _answer_line(entry, f"  {entry.get('tool')}  {clock(entry.get('at'))}")
         yield from paragraph(str(entry.get("reason") or ""), columns)
+        yield from _statement_lines(entry, columns, 2)
         yield from paragraph(f"files: {', '.join(_paths(entry))}" if _paths(entry) else "", columns, style="dim")
         yield from paragraph(" · ".join(_cost_texts(entry)), columns, style="dim")
     if rule is not None:

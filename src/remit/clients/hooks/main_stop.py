@@ -29,6 +29,7 @@ from remit.evidence.statement_words import CLIENTS_AGENTS
 from remit.gate.decide import count_lines, decide_final, decide_stop
 from remit.gate.delegations import close_delegation, is_same_agent, open_delegations, release_writes
 from remit.gate.session import SessionState
+from remit.gate.session_entries import UntrueStatement
 from remit.gate.session_store import read_session
 from remit.lazy import lazy_pattern
 
@@ -125,7 +126,17 @@ def _check_final_answer(payload: object, context: ProjectContext) -> Answer | No
                 has_passed=not is_first,
             )
         decision = (
-            decide_final([entry.message for entry in contradicted], state, context.settings) if is_first else None
+            decide_final(
+                [entry.message for entry in contradicted],
+                [
+                    UntrueStatement(text=entry.sentence, proof=entry.why, outcome=entry.outcome)
+                    for entry in contradicted
+                ],
+                state,
+                context.settings,
+            )
+            if is_first
+            else None
         )
     if decision is None:
         return None if context.is_observing else message(_repeated(contradicted))
@@ -139,11 +150,26 @@ def _check_final_answer(payload: object, context: ProjectContext) -> Answer | No
 
 def _repeated(contradicted: list[Contradiction]) -> str:
     """Return the sentence for the person about an answer that was sent back and still is not true."""
+    shown = [
+        f"{label}: {'; '.join(quoted)}"
+        for label, quoted in (
+            ("what is not true", _quoted(entry for entry in contradicted if entry.outcome != "unseen")),
+            (
+                "what no call of this session shows",
+                _quoted(entry for entry in contradicted if entry.outcome == "unseen"),
+            ),
+        )
+        if quoted
+    ]
+    return f"remit: this answer was sent back once and still states {'; and '.join(shown)}"
+
+
+def _quoted(contradicted: Iterable[Contradiction]) -> list[str]:
+    """Return each sentence with all that is wrong with it."""
     by_sentence: dict[str, list[str]] = {}
     for contradiction in contradicted:
         by_sentence.setdefault(contradiction.sentence, []).append(contradiction.why)
-    quoted = "; ".join(f'"{sentence}" ({"; ".join(reasons)})' for sentence, reasons in by_sentence.items())
-    return f"remit: this answer was sent back once and still states what is not true: {quoted}"
+    return [f'"{sentence}" ({"; ".join(reasons)})' for sentence, reasons in by_sentence.items()]
 
 
 def _close_interrupted(state: SessionState, tasks: list[object]) -> None:
@@ -238,11 +264,15 @@ def _around_colons(text: str) -> Iterator[tuple[str, str]]:
 
 
 class Contradiction(NamedTuple):
-    """A statement of an answer that is not so: its whole sentence, why not, and both for the model that stated it."""
+    """A statement of an answer that is not so: its whole sentence, why not, and both for the model that stated it.
+
+    The outcome is `unseen` if no call of the session shows it, and otherwise `contradicted`.
+    """
 
     sentence: str
     why: str
     message: str
+    outcome: str = "contradicted"
 
 
 def contradictions(answer: str, transcript: str, state: SessionState, context: ProjectContext) -> list[Contradiction]:
@@ -359,7 +389,7 @@ def _work(
             # An answer that admits failures need not show them.
             if checked.fails and (statement.kind != "run" or statement.passed is not False):
                 message = checked.why if statement.kind == "delegation" else statement_message(checked)
-                yield Contradiction(statement.text, checked.why, message)
+                yield Contradiction(statement.text, checked.why, message, checked.outcome)
     finally:
         workspace.close()
 
