@@ -6,16 +6,20 @@ affected if it does not hold. What was false before the change is not reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from remit.checking import Options, Verdict, check_text, with_evidence
+from remit.checking import Options, Verdict, check_document, with_evidence
+from remit.contract.parse import Document, parse_whole
 from remit.errors import UsageError
 from remit.evidence.gather import holding_in
 from remit.evidence.model import Checked
+from remit.evidence.revisions import Revision
 from remit.evidence.sources import Sources
 from remit.workspace.commit import Commit
 from remit.workspace.git import changed_lines, main_branch, merge_base, renamed_files
@@ -51,6 +55,13 @@ def change_since(root: Path, rev: str) -> DocumentChange:
     return DocumentChange(base, changed_lines(root, base, with_renames=True), renamed_files(root, base))
 
 
+class Affected(NamedTuple):
+    """The verdicts on a document: with the affected claims only, and with all of its claims."""
+
+    verdicts: list[Verdict]
+    whole: list[Verdict]
+
+
 class AffectedClaims:
     """Finds the affected claims of documents. `path_in_checkout` returns the path of a document from the root."""
 
@@ -58,8 +69,7 @@ class AffectedClaims:
         self, root: Path, change: DocumentChange, options: Options, sources: Sources, path_of: Callable[[str], str]
     ) -> None:
         self._change = change
-        self._options = options
-        self._first = replace(options, with_history=False)
+        self._options = options.validated()
         self._sources = sources
         self._path_of = path_of
         self._before = Commit(root, change.base)
@@ -68,30 +78,35 @@ class AffectedClaims:
         """End the git process."""
         self._before.close()
 
-    def check(self, source: bytes, path: str) -> list[Verdict]:
-        """Return the verdicts on a document, with the affected claims only."""
-        verdicts = check_text(source, path, self._first, self._sources)
-        affected = [self._affected(verdict, path) for verdict in verdicts]
-        if not any(affected):
-            return [self._only(verdict, affected[0]) for verdict in verdicts]
-        dated = check_text(source, path, self._options, self._sources)
-        return [self._only(verdict, keys) for verdict, keys in zip(dated, affected, strict=True)]
+    def check(self, source: bytes, path: str) -> Affected:
+        """Return the verdicts on a document. The history is asked only if a claim is affected."""
+        answer = Affected([], [])
+        for document in parse_whole(source):
+            found: list[set[_Key]] = []
+            needs_history = partial(self._collect, found, document, path)
+            whole = check_document(document, path, self._options, self._sources, needs_history)
+            if not found:  # there was no question whether the history is needed
+                self._collect(found, document, path, whole.evidence.checked)
+            answer.whole.append(whole)
+            answer.verdicts.append(self._only(whole if found[0] else replace(whole, revision=Revision()), found[0]))
+        return answer
 
-    def _affected(self, verdict: Verdict, path: str) -> set[_Key]:
+    def _collect(self, found: list[set[_Key]], document: Document, path: str, checked: Sequence[Checked]) -> bool:
+        """Add the affected claims of a document to a list, and return whether there are any."""
+        found.append(self._affected(document, path, checked))
+        return bool(found[-1])
+
+    def _affected(self, document: Document, path: str, checked: Sequence[Checked]) -> set[_Key]:
         name = self._path_of(path)
-        accused = [claim for claim in verdict.evidence.checked if claim.reliability is not None]
+        accused = [claim for claim in checked if claim.reliability is not None]
         written = {_key(claim) for claim in accused if self._change.is_changed(name, claim.at)}
         # The history shows whether a path that is only the end of another one today was renamed.
-        moved = {
-            _key(claim)
-            for claim in verdict.evidence.checked
-            if claim.outcome == "abbreviated" and self._before.exists(claim.path)
-        }
+        moved = {_key(claim) for claim in checked if claim.outcome == "abbreviated" and self._before.exists(claim.path)}
         older = [claim for claim in accused if _key(claim) not in written]
         if not older:
             return written | moved
         old_path = self._change.renamed.get(name, name)
-        held = holding_in(self._before, verdict.document, [checked.claim for checked in older], self._sources, old_path)
+        held = holding_in(self._before, document, [one.claim for one in older], self._sources, old_path)
         return written | moved | {_key(claim) for claim, is_held in zip(older, held, strict=True) if is_held}
 
     def _only(self, verdict: Verdict, keys: set[_Key]) -> Verdict:

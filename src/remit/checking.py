@@ -7,7 +7,7 @@ and whether it is accepted. This module derives the answer to the last one from 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -20,7 +20,7 @@ from remit.contract.profiles import PROFILES, Level
 from remit.contract.result_data import Score
 from remit.errors import UsageError, did_you_mean
 from remit.evidence.gather import Asked, gather
-from remit.evidence.model import Evidence, Reliability
+from remit.evidence.model import Checked, Evidence, Reliability
 from remit.evidence.read_places import TooManyClaims
 from remit.evidence.revisions import Revision, choose_revision
 from remit.evidence.sources import Sources
@@ -147,8 +147,17 @@ def check_text(
     return [check_document(document, path, options, sources or Sources()) for document in read(source)]
 
 
-def check_document(document: Document, path: str, options: Options, sources: Sources) -> Verdict:
-    """Return a verdict for one parsed result. `options` must have been validated."""
+def check_document(
+    document: Document,
+    path: str,
+    options: Options,
+    sources: Sources,
+    needs_history: Callable[[Sequence[Checked]], bool] | None = None,
+) -> Verdict:
+    """Return a verdict for one parsed result. `options` must have been validated.
+
+    `needs_history` can decide from the claims as judged without the history that it need not be asked.
+    """
     result = document.result
     signed = result.agent or options.agent or ""
     kind = KINDS["error"] if result.failed else kind_of(signed, _named_kind(signed, options))
@@ -159,6 +168,7 @@ def check_document(document: Document, path: str, options: Options, sources: Sou
         least=options.least,
         stated=stated,
         with_history=options.with_history and not sources.has_rev,
+        needs_history=needs_history,
         strict=options.strict or options.requires_form,
     )
     try:

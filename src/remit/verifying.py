@@ -93,14 +93,16 @@ def fix_checked(
     return Fixed(text, [], before, before)
 
 
-def fix_source(source: bytes, name: str, options: Options, sources: Sources) -> Fixed:
-    """Correct the content of a file. A text that cannot be read is not changed."""
+def fix_source(
+    source: bytes, name: str, options: Options, sources: Sources, before: list[Verdict] | None = None
+) -> Fixed:
+    """Correct the content of a file, whose verdicts may be known. A text that cannot be read is not changed."""
     text = source.decode("utf-8", "replace")
     is_json = text.lstrip()[:1] in ("{", "[") and SCHEMA in text  # its lines are not those of the Markdown form
     if len(source) > MAX_BYTES or text.encode("utf-8") != source or is_json:
-        verdicts = check_text(source, name, options, sources)
+        verdicts = before or check_text(source, name, options, sources)
         return Fixed(text, [], verdicts, verdicts)
-    return fix_text(text, name, options, sources)
+    return fix_checked(text, name, before or check_text(text, name, options, sources), options, sources)
 
 
 def write_fixed(path: Path, source: bytes, text: str) -> None:

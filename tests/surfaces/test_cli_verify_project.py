@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.verify_commands import Remit, command_runner, commit, git
+
+from remit import affected, checking
+from remit.checking import Verdict, check_document
+from remit.contract.parse import Document
 
 CART = "LIMIT = 20\n\n\ndef add(cart, line):\n    cart.append(line)\n\n\ndef total(cart):\n    return sum(cart)\n"
 GUIDE = "# Guide\n\n## Set up\n\nThe sum is made by `total()` in `src/cart.py:8`. See [the code](../src/cart.py).\n"
@@ -160,6 +165,25 @@ def test_a_heading_that_a_change_renames_breaks_the_links_to_it(remit: Remit, pr
     ran = remit("verify", "--affected-by", "main")
     assert ran.code == 1
     assert "docs/guide.md#set-up" in ran.out
+
+
+def test_a_document_is_read_once_to_find_what_a_change_made_false(
+    remit: Remit, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def counted(document: Document, path: str, *others: Any) -> Verdict:
+        read.append(path)
+        return check_document(document, path, *others)
+
+    monkeypatch.setattr(affected, "check_document", counted)
+    monkeypatch.setattr(checking, "check_document", counted)
+    git(project, "checkout", "-q", "-b", "rename")
+    write(project, "src/cart.py", CART.replace("def total", "def sum_of"))
+    ran = remit("verify", "--affected-by", "main", "--format", "json")
+    # `total` has no successor that is long enough to be sure: nothing is corrected and read again.
+    assert [violation["rule"] for violation in ran.json["results"][1]["violations"]] == ["reference-outdated"]
+    assert sorted(read) == ["AGENTS.md", "docs/guide.md"]
 
 
 def test_only_the_named_documents_are_asked(remit: Remit, project: Path) -> None:

@@ -6,7 +6,7 @@ Many texts share the workspace and the receipts. The outcome for one text is an 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 
 import msgspec
@@ -65,6 +65,8 @@ class Asked(msgspec.Struct, frozen=True):
     stated: str | None = None
     #: Whether the history is asked when a claim does not hold.
     with_history: bool = False
+    #: Decides from the claims as judged without the history whether it is asked; None: it is.
+    needs_history: Callable[[Sequence[Checked]], bool] | None = None
     #: Whether the text is the answer of an agent.
     strict: bool = False
 
@@ -296,32 +298,44 @@ def _judged(
         judge(claim, claim_facts, strict=strict, least=asked.least)
         for claim, claim_facts in zip(claims, facts, strict=True)
     ]
-    if not strict:
-        accused = [index for index, judgement in enumerate(first) if judgement.reliability is not None]
-        name = _document_name(sources.workspace, path)
-        short = [index for index, judgement in enumerate(first) if judgement.outcome == "abbreviated"]
-        if asked.with_history and (accused or short) and sources.workspace is not None:
-            dates = _claim_dates(document, sources, sources.workspace, path, asked)
-            accused_and_short = [
-                [Accused(index, claims[index], facts[index]) for index in chosen if claims[index].commit is None]
-                for chosen in (accused, short)
-            ]
-            held = dates.ask(accused_and_short[0])
-            moved = dates.moved(accused_and_short[1])
-            held |= moved
-            accused += moved
-            is_of_record = bool(held) and (is_record(name, read.title) or dates.is_record)
-            for index, then in held.items():
-                facts[index] = replace(facts[index], then=then, is_of_record=is_of_record)
-            evidence.history_problem = dates.problem
-        _mark_ignored(facts, [index for index in accused if facts[index].state == "missing"], sources.workspace)
+    if strict:
+        return _located(claims, facts, first)
+    workspace, name = sources.workspace, _document_name(sources.workspace, path)
+    accused = [index for index, judgement in enumerate(first) if judgement.reliability is not None]
+    short = [index for index, judgement in enumerate(first) if judgement.outcome == "abbreviated"]
+
+    def checked() -> list[Checked]:
+        _mark_ignored(facts, [index for index in accused if facts[index].state == "missing"], workspace)
         for number, index in enumerate(accused):
             is_asked = number < _MAX_ACCUSED
             context = _context(claims[index], facts[index], read, name, document.whole_text)
             signals = signals_of(context) if is_asked else ()
             first[index] = judge(claims[index], facts[index], strict=False, signals=signals, least=asked.least)
-    checked = _with_locations(claims, facts, first)
-    return [claim for claim in checked if not _states_nothing(claim)]
+        return _located(claims, facts, first)
+
+    if not asked.with_history or not (accused or short) or workspace is None:
+        return checked()
+    if asked.needs_history is not None and not asked.needs_history(undated := checked()):
+        return undated
+    dates = _claim_dates(document, sources, workspace, path, asked)
+    accused_and_short = [
+        [Accused(index, claims[index], facts[index]) for index in chosen if claims[index].commit is None]
+        for chosen in (accused, short)
+    ]
+    held = dates.ask(accused_and_short[0])
+    moved = dates.moved(accused_and_short[1])
+    held |= moved
+    accused += moved
+    is_of_record = bool(held) and (is_record(name, read.title) or dates.is_record)
+    for index, then in held.items():
+        facts[index] = replace(facts[index], then=then, is_of_record=is_of_record)
+    evidence.history_problem = dates.problem
+    return checked()
+
+
+def _located(claims: list[Claim], facts: list[Facts], judged: list[Judgement]) -> list[Checked]:
+    """Return the checked claims that state something about the project."""
+    return [checked for checked in _with_locations(claims, facts, judged) if not _states_nothing(checked)]
 
 
 def _states_nothing(checked: Checked) -> bool:

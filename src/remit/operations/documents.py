@@ -13,7 +13,7 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from remit.affected import AffectedClaims, change_since
+from remit.affected import Affected, AffectedClaims, change_since
 from remit.checking import Options, Verdict, check_text, read_source
 from remit.clients.transcripts.reading import read_transcripts
 from remit.configuration import Configuration, load
@@ -284,7 +284,7 @@ def verify_texts(root: Path, wanted: Verify, texts: Iterable[NamedText], documen
         for text in texts:
             if affected is not None:
                 found = affected.check(text.source, text.name)
-                verdicts += found
+                verdicts += found.verdicts
                 proposed += _proposed(text, found, options, sources) if wanted.form == "json" else []
             elif wanted.fix and text.file is not None:
                 fixed = fix_source(text.source, text.name, options, sources)
@@ -301,13 +301,13 @@ def _path_in(root: Path, name: str) -> str:
     return os.path.relpath(os.path.realpath(name), os.path.realpath(root)).replace(os.sep, "/")
 
 
-def _proposed(text: NamedText, verdicts: list[Verdict], options: Options, sources: Sources) -> list[FixShape]:
+def _proposed(text: NamedText, affected: Affected, options: Options, sources: Sources) -> list[FixShape]:
     """Return what `--fix` would correct of the reported claims."""
-    claims = (claim for verdict in verdicts for claim in verdict.evidence.checked)
+    claims = (claim for verdict in affected.verdicts for claim in verdict.evidence.checked)
     reported = {(claim.at, claim.text) for claim in claims if claim.reliability is not None}
     if text.file is None or not reported:
         return []
-    fixed = fix_source(text.source, text.name, options, sources)
+    fixed = fix_source(text.source, text.name, options, sources, affected.whole)
     chosen = [fix for fix in fixed.fixes if any((fix.line, target.text) in reported for target in fix.targets)]
     return Correction(text, fixed._replace(fixes=chosen)).shapes
 
