@@ -83,12 +83,61 @@ def test_without_transcripts_the_command_states_what_to_do(
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
-    ran = remit("audit")
-    assert (ran.code, ran.lines) == (0, ["no transcripts found; name files or folders, or see `remit audit --help`"])
+    ran = remit("audit", "--client", "claude-code")
+    folders = "~/.claude/projects, ~/.config/claude/projects"
+    assert (ran.code, ran.lines) == (
+        0,
+        [f"no transcripts found in {folders}; name files or folders, or see `remit audit --help`"],
+    )
+    every = remit("audit").out
+    assert all(name in every for name in ("~/.codex/sessions", "~/.copilot/session-state", "~/.local/share/opencode"))
+
+
+def test_transcripts_that_are_too_old_are_counted(remit: Remit) -> None:
+    ran = remit("audit", str(EXAMPLE), "--since", "2130-01-01")
+    assert ran.lines == [f"no transcripts since 2130-01-01: 1 transcript in {EXAMPLE} was last written before"]
+
+
+def test_a_project_without_transcripts_gets_a_hint(
+    remit: Remit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    expected = "no transcripts found in .; for the sessions of a project: `remit audit --project .`"
+    assert remit("audit", ".").lines == [expected]
 
 
 def test_other_clients_are_left_out(remit: Remit) -> None:
-    assert remit("audit", str(EXAMPLE), "--client", "codex").lines[-1].startswith("0 sessions")
+    expected = "0 sessions: --client codex left out 1"
+    assert remit("audit", str(EXAMPLE), "--client", "codex").lines[-1] == expected
+
+
+@pytest.mark.parametrize(
+    ("project", "sessions"),
+    [("here", ["in the project", "below it"]), ("here/api", ["below it"]), ("link", ["in the project", "below it"])],
+)
+def test_only_the_sessions_of_a_project_and_below_it_are_read(
+    remit: Remit, tmp_path: Path, project: str, sessions: list[str]
+) -> None:
+    home = tmp_path.resolve()
+    (home / "here").mkdir()
+    (home / "link").symlink_to(home / "here")
+    words = {"here": "in the project", "here/api": "below it", "hereafter": "elsewhere", ".": "above it"}
+    for number, (folder, word) in enumerate(words.items()):
+        line = {
+            "type": "assistant",
+            "sessionId": f"s{number}",
+            "cwd": str(home / folder),
+            "message": {"content": [{"type": "text", "text": f"I updated `src/a.py` {word}."}]},
+        }
+        (home / f"s{number}.jsonl").write_text(json.dumps(line), encoding="utf-8")
+    ran = remit("audit", str(home), "--project", str(home / project), "--all")
+    assert [word for word in words.values() if f" {word}.”" in ran.out] == sessions
+
+
+def test_sessions_of_other_projects_are_counted_if_nothing_is_left(remit: Remit) -> None:
+    ran = remit("audit", str(EXAMPLE), "--project", "/nowhere")
+    assert (ran.code, ran.lines) == (0, ["0 sessions: --project /nowhere left out 1"])
 
 
 @pytest.mark.parametrize("form", ["json", "markdown", "html"])

@@ -12,11 +12,12 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 
 from remit.clients.transcripts.auditing import audit
-from remit.clients.transcripts.find import find_transcripts
+from remit.clients.transcripts.find import TranscriptFile, default_folders, find_transcripts
 from remit.deciding_files import CLIENTS
 from remit.errors import UsageError
 from remit.operations.declaration import CLI, described
 from remit.reports.audit_report import ALL_OUTCOMES, AuditOutcome, AuditReport
+from remit.workspace.safe_git import root_above
 
 Client: TypeAlias = Literal[CLIENTS]  # type: ignore[valid-type] # the names are those of the only list
 _SECONDS = {"h": 3600, "d": 86_400, "w": 7 * 86_400}
@@ -34,6 +35,10 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
     client: Annotated[
         Client | None,
         described("Only the sessions of this client; default: all.", on=CLI),
+    ] = None
+    project: Annotated[
+        str | None,
+        described("Only the sessions in this folder or below it.", on=CLI, metavar="PATH"),
     ] = None
     unseen: Annotated[bool, described("List also the statements that no call of the record shows.", on=CLI)] = False
     all: Annotated[bool, described("List every statement, with the reason of its outcome.", on=CLI)] = False
@@ -54,9 +59,37 @@ def audit_sessions(wanted: Audit, progress: Callable[[str], None] = lambda _: No
     if missing:
         raise UsageError(f"{', '.join(missing)}: there is no such file or folder")
     clients = (wanted.client,) if wanted.client else CLIENTS
-    files = find_transcripts(paths, clients, since_time(wanted.since))
+    since = since_time(wanted.since)
+    files = find_transcripts(paths, clients, since)
     outcomes: tuple[AuditOutcome, ...] = ("contradicted", "unseen") if wanted.unseen else ("contradicted",)
-    return audit(files, progress, outcomes=ALL_OUTCOMES if wanted.all else outcomes, clients=clients)
+    project = str(Path(wanted.project).expanduser()) if wanted.project else ""
+    listed = ALL_OUTCOMES if wanted.all else outcomes
+    report = audit(files, progress, outcomes=listed, clients=clients, project=project)
+    _describe_scope(report, wanted, paths, clients, since)
+    return report
+
+
+def _describe_scope(
+    report: AuditReport, wanted: Audit, paths: list[Path], clients: tuple[str, ...], since: float
+) -> None:
+    """Add where was searched, and what the options left out, if nothing was found."""
+    scope = report.scope
+    starts = paths or [folder for client in clients for folder in default_folders(client)]
+    scope.places = [_short_path(start) for start in starts]
+    options = {"--client": wanted.client, "--project": wanted.project}
+    scope.filters = [f"{option} {value}" for option, value in options.items() if value]
+    if report.files:
+        return
+    scope.project_place = next((path for path in wanted.paths if root_above(Path(path).expanduser())), "")
+    if since:
+        scope.since = wanted.since or ""
+        found = (entry for entry in find_transcripts(paths, clients) if isinstance(entry, TranscriptFile))
+        scope.older = sum(entry.written < since for entry in found)
+
+
+def _short_path(path: Path) -> str:
+    """Return a path for a message, with `~` for the home folder."""
+    return f"~/{path.relative_to(Path.home()).as_posix()}" if path.is_relative_to(Path.home()) else str(path)
 
 
 def since_time(text: str | None, now: float | None = None) -> float:

@@ -111,6 +111,20 @@ class AuditSummary(msgspec.Struct):
     skipped_lines: int = 0
 
 
+class AuditScope(msgspec.Struct):
+    """Where transcripts were searched, and what the options left out, to explain that nothing is listed."""
+
+    #: The files and folders, and the folder among them that is a project and not one of transcripts.
+    places: list[str] = []
+    project_place: str = ""
+    #: The options that leave out sessions, such as `--client codex`, and the number of those sessions.
+    filters: list[str] = []
+    left_out: int = 0
+    #: The value of `--since`, and the number of transcripts that were last written before.
+    since: str = ""
+    older: int = 0
+
+
 class AuditReport(msgspec.Struct):
     """What was read, and what is contradicted, the worst first."""
 
@@ -118,6 +132,7 @@ class AuditReport(msgspec.Struct):
     statements: list[AuditStatement]
     skipped: list[AuditSkipped]
     files: int
+    scope: AuditScope = msgspec.field(default_factory=AuditScope)
 
     @property
     def summary(self) -> AuditSummary:
@@ -188,7 +203,7 @@ def audit_lines(audit: AuditReport, columns: int | None = None, limit: int | Non
         yield [Piece(f"skipped {escape_control(skipped.path)}: {escape_control(skipped.why)}", "yellow")]
     is_listed = any(statement.outcome == "unseen" for statement in audit.statements)
     hint = " (`--unseen` lists them)" if summary.unseen and not is_listed else ""
-    yield from ([Piece(row, "bold")] for row in _rows(summary_text(summary) + hint, columns))
+    yield from ([Piece(row, "bold")] for row in _rows(summary_text(audit) + hint, columns))
     if summary.sessions and not summary.contradicted:
         yield from ([Piece(row, "dim")] for row in _rows(LIMITS, columns))
 
@@ -266,10 +281,26 @@ def _group_text(group: AuditGroup) -> str:
     return f"{_name(group.project)}  {escape_control(group.model) or 'no model'}  {counts}"
 
 
-def summary_text(summary: AuditSummary) -> str:
+def _nothing_text(scope: AuditScope) -> str:
+    """Return where no transcript was found, and what helps."""
+    places = ", ".join(map(escape_control, scope.places))
+    if scope.older:
+        verb = "was" if scope.older == 1 else "were"
+        older = f"{format_count(scope.older, 'transcript')} in {places} {verb} last written before"
+        return f"no transcripts since {escape_control(scope.since)}: {older}"
+    found = f"no transcripts found in {places}" if places else "no transcripts found"
+    if scope.project_place:
+        return f"{found}; for the sessions of a project: `remit audit --project {escape_control(scope.project_place)}`"
+    return f"{found}; name files or folders, or see `remit audit --help`"
+
+
+def summary_text(audit: AuditReport) -> str:
     """Return the numbers as one sentence without a full stop."""
+    summary, scope = audit.summary, audit.scope
     if not summary.files:
-        return "no transcripts found; name files or folders, or see `remit audit --help`"
+        return _nothing_text(scope)
+    if not summary.sessions and scope.left_out:
+        return f"0 sessions: {escape_control(' and '.join(scope.filters))} left out {scope.left_out:,}"
     read = format_count(summary.sessions, "session")
     if not summary.statements:
         return f"{read}, no statement about what was done"
@@ -284,7 +315,7 @@ def summary_text(summary: AuditSummary) -> str:
 def audit_markdown(audit: AuditReport) -> str:
     """Return the audit as Markdown."""
     summary = audit.summary
-    lines = ["# Untrue statements of the assistants", "", summary_text(summary) + ".", ""]
+    lines = ["# Untrue statements of the assistants", "", summary_text(audit) + ".", ""]
     lines += [LIMITS, ""] if summary.sessions and not summary.contradicted else []
     sessions = {session.id: session for session in audit.sessions}
     for outcome, statements in groupby(joined(audit.statements), key=lambda entry: entry.outcome):
@@ -340,7 +371,7 @@ def audit_html(audit: AuditReport) -> str:
             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
             f"<title>Audit of assistants</title><style>{_STYLE}</style></head><body>",
             "<h1>Untrue statements of the assistants</h1>",
-            f"<p>{escape(summary_text(summary))}.</p>",
+            f"<p>{escape(summary_text(audit))}.</p>",
             f"<p>{escape(LIMITS)}</p>" if summary.sessions and not summary.contradicted else "",
             *_articles(audit),
             "<table><tr><th>Project<th>Model<th>Sessions<th>Statements<th>Contradicted</tr>",

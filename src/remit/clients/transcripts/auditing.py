@@ -23,7 +23,15 @@ from remit.evidence.judge_statements import StatementJudge
 from remit.evidence.meant_tests import is_of_numbers, is_plain
 from remit.evidence.model import CheckedStatement
 from remit.evidence.receipts import Receipt, SessionRecord
-from remit.reports.audit_report import AuditKind, AuditOutcome, AuditReport, AuditSession, AuditSkipped, AuditStatement
+from remit.reports.audit_report import (
+    AuditKind,
+    AuditOutcome,
+    AuditReport,
+    AuditScope,
+    AuditSession,
+    AuditSkipped,
+    AuditStatement,
+)
 from remit.reports.layout import format_count
 from remit.secrets.scan import redact
 
@@ -40,14 +48,20 @@ def audit(
     *,
     outcomes: Container[AuditOutcome] = ("contradicted",),
     clients: Iterable[str] = CLIENTS,
+    project: str = "",
 ) -> AuditReport:
-    """Compare the statements of each session with its record, and list those that have one of these outcomes."""
+    """Compare the statements of each session with its record, and list those that have one of these outcomes.
+
+    With `project`, only sessions in this folder or below it count.
+    """
     entries, clients = list(files), frozenset(clients)
     readable = [entry for entry in entries if isinstance(entry, TranscriptFile)]
     skipped = [AuditSkipped(str(entry.path), entry.why) for entry in entries if isinstance(entry, UnreadableFile)]
     sessions: dict[str, AuditSession] = {}
     statements: list[AuditStatement] = []
     earlier: set[tuple[str, ...]] = set()
+    left_out: set[str] = set()
+    folders = {os.path.abspath(project), os.path.realpath(project)} if project else set()
     done = 0
     for file, read in zip(readable, _read_all(readable), strict=True):
         done += 1
@@ -61,13 +75,22 @@ def audit(
             why = f"{format_count(read.skipped, 'line')} cannot be read"
             skipped.append(AuditSkipped(str(file.path), why, read.skipped))
         for session, stated in read.sessions:
-            if session.client not in clients:
+            if session.client not in clients or (folders and not _is_in(session.project, folders)):
+                left_out.add(session.id)
                 continue
             new = _unrepeated(stated, earlier)
             _count(sessions.setdefault(session.id, session), new)
             statements += (statement for statement in new if statement.outcome in outcomes)
     statements.sort(key=lambda statement: (statement.rank, _reversed(statement.at)))
-    return AuditReport(sessions=list(sessions.values()), statements=statements, skipped=skipped, files=len(readable))
+    scope = AuditScope(left_out=len(left_out))
+    return AuditReport(list(sessions.values()), statements, skipped, len(readable), scope)
+
+
+def _is_in(project: str, folders: Iterable[str]) -> bool:
+    """Return whether a session's project is one of the folders, or below it. Nothing of the path is opened."""
+    path = os.path.normcase(os.path.normpath(project)) if project else ""
+    normal = [os.path.normcase(folder).rstrip(os.sep) for folder in folders]
+    return any(path == folder or path.startswith(folder + os.sep) for folder in normal)
 
 
 def _unrepeated(stated: list[tuple[str, AuditStatement]], earlier: set[tuple[str, ...]]) -> list[AuditStatement]:

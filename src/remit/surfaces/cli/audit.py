@@ -29,6 +29,7 @@ def command(wanted: Audit) -> int:
     Examples:
       remit audit
       remit audit --since 30d --client claude-code
+      remit audit --project .
       remit audit --unseen
       remit audit ~/.claude/projects/-home-me-shop --all
       remit audit session.jsonl --format json
