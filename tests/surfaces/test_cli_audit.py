@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -140,6 +143,25 @@ def test_sessions_of_other_projects_are_counted_if_nothing_is_left(remit: Remit)
     assert (ran.code, ran.lines) == (0, ["0 sessions: --project /nowhere left out 1"])
 
 
+@pytest.fixture
+def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as changed:
+        changed.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_tokyo")
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="the time zone of a process is fixed")
+def test_times_are_local_as_in_the_log_of_the_gate_and_utc_in_json(remit: Remit) -> None:
+    assert "2026-02-08 19:37  shop" in remit("audit", str(EXAMPLE)).out
+    assert "2026-02-08 19:37" in remit("audit", str(EXAMPLE), "--format", "html").out
+    assert '"at": "2026-02-08T10:37' in remit("audit", str(EXAMPLE), "--format", "json").out
+    assert since_time("2026-02-08") == datetime(2026, 2, 7, 15, tzinfo=UTC).timestamp()
+    assert since_time("2026-02-08T00:00Z") == datetime(2026, 2, 8, tzinfo=UTC).timestamp()
+
+
 @pytest.mark.parametrize("form", ["json", "markdown", "html"])
 def test_every_format_has_the_proof(remit: Remit, form: str) -> None:
     printed = remit("audit", str(EXAMPLE), "--unseen", "--format", form).out.replace("\\", "")
@@ -155,7 +177,7 @@ def test_a_missing_file_is_an_error(remit: Remit) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("12h", 1e6 - 43_200), ("1d", 1e6 - 86_400), ("1970-01-02", 86_400.0), (None, 0.0)]
+    ("text", "seconds"), [("12h", 1e6 - 43_200), ("1d", 1e6 - 86_400), ("1970-01-02T00:00Z", 86_400.0), (None, 0.0)]
 )
 def test_a_time_is_read(text: str | None, seconds: float) -> None:
     assert since_time(text, now=1e6) == seconds

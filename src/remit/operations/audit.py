@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -99,7 +99,6 @@ def since_time(text: str | None, now: float | None = None) -> float:
     if (period := _PERIOD.fullmatch(text.strip())) is not None:
         return (time.time() if now is None else now) - int(period[1]) * _SECONDS[period[2]]
     try:
-        day = datetime.fromisoformat(text.strip())
-    except ValueError as error:
+        return datetime.fromisoformat(text.strip()).timestamp()  # without a time zone, it is local
+    except (ValueError, OverflowError, OSError) as error:
         raise UsageError(f"--since {text!r}: write 12h, 30d, 4w or a date such as 2026-01-31") from error
-    return (day if day.tzinfo else day.replace(tzinfo=UTC)).timestamp()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from html import escape
 from itertools import groupby
 from typing import Any, Literal
@@ -261,8 +262,12 @@ def proof_of(statement: AuditStatement) -> str:
 
 
 def day_of(moment: str) -> str:
-    """Return the day and the time of a moment."""
-    return escape_control(moment[:16].replace("T", " ")) or "no date"
+    """Return the local day and time of a moment, which a transcript states in UTC."""
+    try:
+        time = datetime.fromisoformat(moment)
+        return f"{time.astimezone() if time.tzinfo is not None else time:%Y-%m-%d %H:%M}"
+    except (ValueError, OverflowError, OSError):
+        return escape_control(moment[:16].replace("T", " ")) or "no date"
 
 
 def _name(project: str) -> str:
