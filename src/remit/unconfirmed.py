@@ -19,6 +19,7 @@ _FOLDER = "remit"
 _CHANGED = "unconfirmed.json"
 #: The digests before the jobs that have not ended yet: path -> job -> digest.
 _WATCHED = "watched.json"
+_LOCK = "lock"
 _MAX_BYTES = 1_000_000
 
 
@@ -33,6 +34,11 @@ def state_folder() -> Path:
     """Return the folder with the lists."""
     base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111 (there may be no home)
     return Path(base) / _FOLDER
+
+
+def state_files() -> list[Path]:
+    """Return the files of the lists that are there; they are of all projects."""
+    return [path for name in (_CHANGED, _WATCHED, _LOCK) if (path := state_folder() / name).is_file()]
 
 
 def watch(before: Mapping[str, str], job: int) -> None:
@@ -113,7 +119,7 @@ def _locked() -> Iterator[None]:
 
     folder = state_folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (folder / "lock").open("ab") as lock:
+    with (folder / _LOCK).open("ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

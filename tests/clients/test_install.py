@@ -73,7 +73,7 @@ def test_uninstalling_after_two_installs_leaves_no_trace(site: Site) -> None:
 def test_uninstalling_without_an_install_is_reported(site: Site) -> None:
     done = site.remit("uninstall", "--yes")
     assert done.exit_code == 0
-    assert done.output == "claude-code is not installed here; nothing to remove\n"
+    assert done.output == "no client is installed here; nothing to remove\n"
 
 
 def test_settings_of_the_user_are_restored_exactly(site: Site) -> None:

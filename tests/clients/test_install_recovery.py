@@ -13,6 +13,7 @@ import click
 import pytest
 from install_site import Site, everything
 
+from remit import unconfirmed
 from remit.clients.claude_code.hook_entries import hook_entries, is_ours
 from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
 from remit.clients.hooks.compiled import read_compiled
@@ -217,23 +218,39 @@ def test_declining_the_confirmation_changes_nothing(site: Site, typed: str) -> N
 
 
 @pytest.mark.usefixtures("person")
-def test_what_else_is_removed_is_printed_before_the_question(site: Site) -> None:
+def test_the_lists_of_jobs_stay_and_are_named(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    site.install()
+    unconfirmed.watch({}, 1)
+    shown = site.remit("uninstall", typed="y\n").output
+    assert "jobs made ~/.local/state/remit/watched.json, ~/.local/state/remit/lock: this stays" in shown
+    assert [path.name for path in sorted((site.home / ".local/state/remit").iterdir())] == ["lock", "watched.json"]
+
+
+@pytest.mark.usefixtures("person")
+def test_what_else_is_removed_is_printed_before_the_question(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     site.install()
     with open_session(str(site.project / ".remit/gate"), "one"):
         pass
     shown = site.remit("uninstall", typed="n\n").output
     before, _, after = shown.partition("Continue?")
-    assert "the recorded state of 1 session is removed, too: .remit/gate" in before
+    assert "the recorded state of 1 session is removed, too: .remit/gate and ~/.local/state/remit/gate/" in before
     assert "recorded state" not in after
 
 
-def test_what_other_commands_stored_stays_and_is_named(site: Site) -> None:
+def test_what_other_commands_stored_stays_and_is_named(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     site.install()
     (site.project / ".remit/reports").mkdir()
     (site.project / ".remit/reports/merge.json").write_text("{}", encoding="utf-8")
     assert "other commands of remit made .remit/reports: this stays" in site.remit("uninstall", "--yes").output
     assert [path.name for path in sorted((site.project / ".remit").iterdir())] == [".gitignore", "reports"]
-    assert "this stays" not in site.remit("uninstall", "--yes").output  # there is nothing to uninstall any more
+    again = site.remit("uninstall", "--yes").output
+    assert again.splitlines() == [
+        "other commands of remit made .remit/reports: this stays",
+        "no client is installed here; nothing to remove",
+    ]
 
 
 @pytest.mark.usefixtures("person")

@@ -10,6 +10,7 @@ from install_site import Site, everything
 from remit.clients.hooks.compiled import folder_of, project_of
 from remit.clients.hooks.hook_events import count_unknown, unknown_events, unknown_notice
 from remit.clients.known_clients import CLIENTS
+from remit.gate.session_store import open_session
 
 OTHERS = [name for name in CLIENTS if name != "claude-code"]
 OWN = '{\n    "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}\n}\n'
@@ -74,6 +75,62 @@ def test_clients_are_removed_one_by_one_and_the_state_with_the_last(site: Site) 
         assert (site.project / ".remit/.gitignore").exists()
     assert "nothing to change" in run(site, "install", last)
     run(site, "uninstall", last)
+    assert everything(site.project) == before
+
+
+@pytest.mark.parametrize("mode", ["verify", "standard"])
+@pytest.mark.parametrize("clients", [["codex"], ["codex", "opencode"], ["opencode", "claude-code"], [*CLIENTS]])
+def test_without_a_client_all_are_removed_after_one_question(
+    site: Site, monkeypatch: pytest.MonkeyPatch, person: None, clients: list[str], mode: str
+) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    before, at_home = everything(site.project), everything(site.home)
+    for client in clients:
+        run(site, "install", client, "--mcp", "--mode", mode)
+    with open_session(str(site.project / ".remit/gate"), "one"):
+        pass
+    shown = site.remit("uninstall", typed="y\n").output
+    assert shown.count("Continue?") == 1
+    ordered = [name for name in CLIENTS if name in clients]
+    assert shown.splitlines()[-1] == f"{', '.join(ordered)}: Remit's hooks and files are removed"
+    if len(clients) > 1:
+        assert [line[:-1] for line in shown.splitlines() if line[:-1] in CLIENTS] == ordered
+    listed, _, _ = shown.partition("Continue?")
+    assert listed.count("- remit.toml") == (mode == "verify")  # the other is the default
+    assert listed.count("- .remit/.gitignore") == 1
+    assert listed.count("the recorded state of 1 session is removed, too") == 1
+    assert (everything(site.project), everything(site.home)) == (before, at_home)
+
+
+def test_without_a_client_the_installs_for_all_projects_are_removed_with_user(site: Site) -> None:
+    before = everything(site.home)
+    for client in CLIENTS:
+        assert site.remit("install", client, "--user", "--yes").exception is None
+    shown = site.remit("uninstall", "--yes").output
+    assert "no client is installed here; nothing to remove; claude-code, codex, copilot, opencode are still" in shown
+    assert "installed for all your projects (`remit uninstall --user`)" in shown
+    done = site.remit("uninstall", "--user", "--yes", "--format", "json")
+    report = json.loads(done.output)
+    assert {change["change"] for change in report["changes"]} == {"-"}
+    assert report["outcome"] == "claude-code, codex, copilot, opencode: Remit's hooks and files are removed"
+    assert everything(site.home) == before
+
+
+def test_the_clients_that_stay_are_named(site: Site) -> None:
+    run(site, "install", "codex")
+    absent = run(site, "uninstall", "claude-code").splitlines()[-1]
+    stays = "codex is still installed here (`remit uninstall`)"
+    assert absent == f"claude-code is not installed here; nothing to remove; {stays}"
+    run(site, "install", "opencode")
+    assert run(site, "uninstall", "opencode").splitlines()[-1].endswith(f"are removed; {stays}")
+
+
+def test_a_client_with_a_lost_record_is_removed_with_the_others(site: Site) -> None:
+    before = everything(site.project)
+    for client in ("claude-code", "codex"):
+        run(site, "install", client, "--mode", "observe")
+    (site.project / ".remit/codex/installed.json").unlink()
+    assert "claude-code, codex: Remit's hooks" in run(site, "uninstall")
     assert everything(site.project) == before
 
 

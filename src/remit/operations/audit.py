@@ -11,6 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
+from remit.clients.setup.target import display_home
 from remit.clients.transcripts.auditing import audit
 from remit.clients.transcripts.find import TranscriptFile, default_folders, find_transcripts
 from remit.deciding_files import CLIENTS
@@ -75,7 +76,7 @@ def _describe_scope(
     """Add where was searched, and what the options left out, if nothing was found."""
     scope = report.scope
     starts = paths or [folder for client in clients for folder in default_folders(client)]
-    scope.places = [_short_path(start) for start in starts]
+    scope.places = [display_home(str(start)) for start in starts]
     options = {"--client": wanted.client, "--project": wanted.project}
     scope.filters = [f"{option} {value}" for option, value in options.items() if value]
     if report.files:
@@ -85,11 +86,6 @@ def _describe_scope(
         scope.since = wanted.since or ""
         found = (entry for entry in find_transcripts(paths, clients) if isinstance(entry, TranscriptFile))
         scope.older = sum(entry.written < since for entry in found)
-
-
-def _short_path(path: Path) -> str:
-    """Return a path for a message, with `~` for the home folder."""
-    return f"~/{path.relative_to(Path.home()).as_posix()}" if path.is_relative_to(Path.home()) else str(path)
 
 
 def since_time(text: str | None, now: float | None = None) -> float:

@@ -221,6 +221,12 @@ class InstallTarget(NamedTuple):
                 )
 
 
+def display_home(path: str) -> str:
+    """Return an absolute path for a message, with `~` for the home folder."""
+    home = Path.home()
+    return f"~/{Path(path).relative_to(home).as_posix()}" if Path(path).is_relative_to(home) else path
+
+
 def user_folder(variable: str, *parts: str) -> Path:
     """Return the folder that a variable names, or else the default in the home folder."""
     named_folder = os.environ.get(variable)

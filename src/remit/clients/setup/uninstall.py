@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,30 +24,48 @@ from remit.clients.setup.file_changes import (
 )
 from remit.clients.setup.mcp_entry import remove_server
 from remit.clients.setup.settings_file import own_hooks, present_rules, read_settings, without_hooks, without_rules
-from remit.clients.setup.target import ClientSetup, InstallTarget
+from remit.clients.setup.target import ClientSetup, InstallTarget, display_home
 from remit.contract.kinds import slug
 from remit.errors import EnvironmentBroken, UsageError
-from remit.gate.record_store import remove_store
+from remit.gate.record_store import remove_store, store_path
 from remit.gate.session_store import list_sessions
 from remit.gate.settings import MODES
 from remit.orchestrate.progress_file import progress_path, read_progress
 from remit.registry.definition import digest_of
+from remit.unconfirmed import state_files
 from remit.workspace.atomic_write import remove_leftovers
 
 #: The content of `.remit/.gitignore`.
 IGNORE = "*\n"
 
 
-def plan_uninstall(target: InstallTarget) -> InstallPlan:
-    """Plan an uninstall without removing anything. Raises UsageError if it is not possible."""
+def plan_uninstalls(targets: Sequence[InstallTarget]) -> list[InstallPlan]:
+    """Plan the removal of all clients that are installed at a place, in this order; the last plan removes the state."""
+    plans: list[InstallPlan] = []
+    for target in targets:
+        plan = plan_uninstall(target, plans)
+        if plan.changes or read_record(target) is not None:
+            plans.append(plan)
+    leftover = plan_uninstall(targets[0])
+    return plans if plans or is_empty_plan(leftover) else [leftover]
+
+
+def plan_uninstall(target: InstallTarget, earlier: Sequence[InstallPlan] = ()) -> InstallPlan:
+    """Plan an uninstall without removing anything, after earlier ones at the same place.
+
+    Raises UsageError if it is not possible.
+    """
     record = read_record(target)
     installed = record if record is not None else find_own_files(target)
+    handed_on = [plan.record.configuration for plan in earlier if plan.record.configuration is not None]
+    if installed.configuration is None and handed_on:
+        installed = msgspec.structs.replace(installed, configuration=handed_on[0])
     kept: list[str] = []
     changes = [
         change
         for change in (
             _settings_change(target, record),
-            _configuration_change(target, installed, kept),
+            _configuration_change(target, installed, kept, earlier),
             remove_server(target, record, kept),
         )
         if change is not None
@@ -58,13 +77,15 @@ def plan_uninstall(target: InstallTarget) -> InstallPlan:
             continue
         if path.is_symlink() or not installed.is_own(name, before):
             kept.append(f"{target.display_path(path)}: it was changed after it was installed, so it stays")
-        elif not _is_needed(path, target, installed):
+        elif not _is_needed(path, target, installed, earlier):
             changes.append(FileChange(path, before, None))
     if record is None and changes:
         kept += _unattributable_mode(target)
+    planned = {change.path for plan in earlier for change in plan.changes}
+    changes = [change for change in changes if change.path not in planned]
     for change in changes:
         target.refuse_links(change.path)
-    return InstallPlan(target, changes, kept, _notes(target, installed), installed)
+    return InstallPlan(target, changes, kept, _notes(target, installed, earlier), installed)
 
 
 def _unattributable_mode(target: InstallTarget) -> list[str]:
@@ -76,23 +97,27 @@ def _unattributable_mode(target: InstallTarget) -> list[str]:
     return [f"{target.display_path(file)}: the install record is lost, so the mode in this file may be yours and stays"]
 
 
-def _is_needed(path: Path, target: InstallTarget, installed: InstallRecord) -> bool:
+def _is_needed(path: Path, target: InstallTarget, installed: InstallRecord, earlier: Sequence[InstallPlan]) -> bool:
     """Whether a file is the `.gitignore` of `.remit`, and other files stay in there."""
     if path != ignore_file(target):
         return False
-    return _is_shared(target) or bool(_stored_by_others(target, installed))
+    return _is_shared(target, earlier) or bool(_stored_by_others(target, installed, earlier))
 
 
-def _stored_by_others(target: InstallTarget, installed: InstallRecord) -> list[Path]:
+def _stored_by_others(
+    target: InstallTarget, installed: InstallRecord, earlier: Sequence[InstallPlan] = ()
+) -> list[Path]:
     """Return what is in `.remit` that other commands stored, such as the last report of `remit merge`."""
     own_paths = {target.path(name) for name in installed.files} | {target.gate, target.own, *_own_progress(target)}
+    own_paths |= {plan.target.own for plan in earlier}
     folder = target.root / ".remit"
     return sorted(entry for entry in folder.iterdir() if entry not in own_paths) if folder.is_dir() else []
 
 
-def _is_shared(target: InstallTarget) -> bool:
-    """Whether another client is installed in the same project: then the gate's state stays."""
-    return any(path != record_file(target) for path in (target.root / ".remit").glob("*/installed.json"))
+def _is_shared(target: InstallTarget, earlier: Sequence[InstallPlan] = ()) -> bool:
+    """Whether another client stays installed in the same project: then the gate's state stays."""
+    removed = {record_file(target), *(record_file(plan.target) for plan in earlier)}
+    return any(path not in removed for path in (target.root / ".remit").glob("*/installed.json"))
 
 
 def _own_progress(target: InstallTarget) -> list[Path]:
@@ -120,10 +145,12 @@ def _settings_change(target: InstallTarget, record: InstallRecord | None) -> Fil
     return FileChange(target.settings, text.encode(), None if is_removed else after.encode(), is_shared=True)
 
 
-def _configuration_change(target: InstallTarget, installed: InstallRecord, kept: list[str]) -> FileChange | None:
+def _configuration_change(
+    target: InstallTarget, installed: InstallRecord, kept: list[str], earlier: Sequence[InstallPlan]
+) -> FileChange | None:
     """Return the change that removes the mode from a configuration file, if the installed text is still there."""
     added = installed.configuration
-    if added is None or _is_shared(target):  # the mode is that of all clients
+    if added is None or _is_shared(target, earlier):  # the mode is that of all clients
         return None
     path = target.path(added.path)
     before = read_bytes(path, MAX_BYTES)
@@ -139,15 +166,20 @@ def _configuration_change(target: InstallTarget, installed: InstallRecord, kept:
     return FileChange(path, before, None if is_removed else after, is_shared=True)
 
 
-def _notes(target: InstallTarget, installed: InstallRecord) -> list[str]:
-    if _is_shared(target):
+def _notes(target: InstallTarget, installed: InstallRecord, earlier: Sequence[InstallPlan]) -> list[str]:
+    """Return what else is removed, and what of Remit stays."""
+    if _is_shared(target, earlier):
         return []
     count = len(list_sessions(str(target.gate)))
     sessions = "1 session" if count == 1 else f"{count} sessions"
-    notes = [f"the recorded state of {sessions} is removed, too: {target.display_path(target.gate)}"] if count else []
-    others = [path for path in _stored_by_others(target, installed) if path != ignore_file(target)]
-    if target.gate.is_dir() and others:
+    store = display_home(os.path.dirname(store_path(str(target.gate))))
+    state = f"{target.display_path(target.gate)} and {store}"
+    notes = [f"the recorded state of {sessions} is removed, too: {state}"] if count else []
+    others = [path for path in _stored_by_others(target, installed, earlier) if path != ignore_file(target)]
+    if others:
         notes.append(f"other commands of remit made {', '.join(map(target.display_path, others))}: this stays")
+    if of_jobs := state_files():
+        notes.append(f"jobs made {', '.join(display_home(str(path)) for path in of_jobs)}: this stays")
     return notes
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from remit.clients.hooks.hook_events import run
 from remit.clients.known_clients import CLIENTS
-from remit.clients.setup.file_changes import FileChange, InstallPlan, read_record
+from remit.clients.setup.file_changes import FileChange, InstallPlan, read_record, record_file
 from remit.clients.setup.install import apply_install, default_mode, install_lock, plan_install, status_message
 from remit.clients.setup.target import InstallTarget
-from remit.clients.setup.uninstall import apply_uninstall, is_empty_plan, plan_uninstall
+from remit.clients.setup.uninstall import apply_uninstall, plan_uninstall, plan_uninstalls
 from remit.clients.translation import run_client
 from remit.errors import UsageError
 from remit.gate.settings import MODES
@@ -74,7 +75,7 @@ def install_command(
         mode = mode or _choose_mode(target, form, is_sure=is_sure)
         plan = plan_install(target, mode=mode, http=http, is_with_mcp=is_with_mcp)
         if plan.changes:
-            if not confirm(plan, form, is_sure=is_sure):
+            if not confirm([plan], form, is_sure=is_sure):
                 return 1
         elif form == "text":
             print_remarks(plan)
@@ -111,9 +112,11 @@ def _adapt_others(plan: InstallPlan, form: str) -> None:
             apply_install(adapted)
 
 
-def confirm(plan: InstallPlan, form: str, *, is_sure: bool) -> bool:
+def confirm(plans: Sequence[InstallPlan], form: str, *, is_sure: bool) -> bool:
     """Show the changes and ask for confirmation. Without a terminal, `--yes` is required."""
-    if form == "text":
+    for plan in plans if form == "text" else ():
+        if len(plans) > 1:
+            print_lines([[Piece(f"{plan.target.client.name}:", "bold")]])
         print_lines(plan_lines(plan))
         print_remarks(plan)
     if is_sure:
@@ -200,29 +203,53 @@ def hook_command(event: str, client: str) -> int:
 
 
 @click.command("uninstall")
-@click.argument("client", type=click.Choice(list(CLIENTS)), default="claude-code")
+@click.argument("client", type=click.Choice(list(CLIENTS)), required=False)
 @click.option("--project", type=click.Path(path_type=Path), help="The project; default: the current one.")
-@click.option("--user", "is_user", is_flag=True, help="Remove the install for all your projects.")
+@click.option("--user", "is_user", is_flag=True, help="Remove what is installed for all your projects instead.")
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask for confirmation.")
 @form_option()
-def uninstall_command(client: str, project: Path | None, form: str, *, is_user: bool, is_sure: bool) -> int:
-    """Remove an install: hooks, files and the gate's recorded state.
+def uninstall_command(client: str | None, project: Path | None, form: str, *, is_user: bool, is_sure: bool) -> int:
+    """Remove the install of all clients, or of one: hooks, files and, with the last, the gate's recorded state.
 
-    Files that you have changed since the install stay, and are listed.
+    Files that you have changed since the install stay, and are listed, as is what other commands stored.
 
     \b
     Examples:
       remit uninstall
-      remit uninstall claude-code --user --yes
+      remit uninstall codex
+      remit uninstall --user --yes
     """
-    target = CLIENTS[client].find_target(project, is_user=is_user)
-    with install_lock(target):
-        plan = plan_uninstall(target)
-        if is_empty_plan(plan):
+    targets = [CLIENTS[name].find_target(project, is_user=is_user) for name in ([client] if client else CLIENTS)]
+    with install_lock(targets[0]):
+        plans = plan_uninstalls(targets)
+        if not plans:
+            nothing = plan_uninstall(targets[0])
             if form == "text":
-                print_remarks(plan)
-            return print_plan(plan, form, f"{client} is not installed here; nothing to remove")
-        if not confirm(plan, form, is_sure=is_sure):
+                print_remarks(nothing)
+            what = f"{client} is not" if client else "no client is"
+            return print_plan(nothing, form, f"{what} installed here; nothing to remove" + _elsewhere(targets))
+        if not confirm(plans, form, is_sure=is_sure):
             return 1
-        apply_uninstall(plan)
-        return print_plan(plan, form, f"{client}: Remit's hooks and files are removed")
+        for plan in plans:
+            apply_uninstall(plan)
+        names = ", ".join(plan.target.client.name for plan in plans)
+        changes = [change for plan in plans for change in plan.changes]
+        kept, notes = [line for plan in plans for line in plan.kept], [line for plan in plans for line in plan.notes]
+        whole = plans[-1]._replace(changes=changes, kept=kept, notes=notes)
+        return print_plan(whole, form, f"{names}: Remit's hooks and files are removed" + _elsewhere(targets))
+
+
+def _elsewhere(targets: Sequence[InstallTarget]) -> str:
+    """Return where Remit is still installed, with the command that removes it; "" if it is not known to be."""
+    root, is_user = targets[0].root, targets[0].is_user
+    here = [setup.find_target(None if is_user else root, is_user=is_user) for setup in CLIENTS.values()]
+    user = [] if is_user else [setup.find_target(None, is_user=True) for setup in CLIENTS.values()]
+    parts = [
+        f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} still installed {where} (`{command}`)"
+        for found, where, command in (
+            (here, "here", "remit uninstall" + " --user" * is_user),
+            (user, "for all your projects", "remit uninstall --user"),
+        )
+        if (names := [target.client.name for target in found if record_file(target).is_file()])
+    ]
+    return "; ".join(["", *parts])
