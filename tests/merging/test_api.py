@@ -75,6 +75,17 @@ def test_merging_a_merge_again_changes_nothing(merge: Merge, tmp_path: Path) -> 
     assert remit.merge([file], repo=ROOT) == merge
 
 
+@pytest.mark.parametrize("threshold", [0, 50, 72.5, 80, 95])
+def test_merging_a_merge_again_keeps_its_threshold(threshold: float) -> None:
+    files = sorted((ROOT / "examples/results").glob("*.md"))
+    once = remit.merge(files, repo=ROOT, threshold=threshold)
+    again = remit.merge([once], repo=ROOT)
+    assert [finding.id for finding in again.findings] == [finding.id for finding in once.findings]
+    assert [finding.reason for finding in again.dropped] == [finding.reason for finding in once.dropped]
+    stricter = remit.merge([once], repo=ROOT, threshold=100)
+    assert all(finding.severity == "critical" or finding.confidence == 100 for finding in stricter.findings)
+
+
 def test_the_conflicts_of_a_merged_report_in_markdown_are_kept(merge: Merge) -> None:
     from remit.evidence.sources import open_sources
     from remit.reports.merge.markdown import merge_markdown

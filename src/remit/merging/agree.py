@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -10,11 +11,13 @@ from operator import attrgetter
 import msgspec
 
 from remit.contract.findings import Severity
+from remit.lazy import lazy_pattern
 from remit.merging.merge_data import (
     FLAT_BONUS,
     LOW_SCORE,
     SCALE,
     Member,
+    Merge,
     MergedFinding,
     MergeSettings,
     Opinion,
@@ -29,6 +32,8 @@ _SEVERITY_RANKS: dict[Severity | None, int] = {severity: rank for rank, severity
 #: The flag of a finding that this many agents report; more have that of three.
 _AGREEMENT_FLAGS: tuple[tuple[str, ...], ...] = ((), (), ("agreed",), ("confirmed",))
 _AGENT = attrgetter("agent")
+#: The reason of `_low`.
+_UNDER = lazy_pattern(rf"{re.escape(LOW_SCORE)}[\d.e+-]+ is under (\d{{1,3}}(?:\.\d{{1,9}})?)(?!\d)")
 #: The most agents that a reason names.
 _MAX_NAMED = 3
 
@@ -191,6 +196,15 @@ def _reason(
 def _low(confidence: float, threshold: float) -> str:
     # The cache treats 0.0 and -0.0 as equal; adding 0 makes their text equal as well.
     return f"{LOW_SCORE}{confidence + 0:g} is under {threshold:g}"
+
+
+def threshold_of(merge: Merge, default: float) -> float:
+    """Return the threshold that an earlier merge had: its JSON states it only with the findings that it dropped."""
+    for finding in merge.dropped:
+        if isinstance(finding.reason, str) and (stated := _UNDER.match(finding.reason)):
+            return float(stated[1])
+    scores = (finding.confidence for finding in merge.findings if finding.severity != "critical")
+    return min(default, *scores, default)
 
 
 @lru_cache(maxsize=1024)

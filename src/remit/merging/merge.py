@@ -9,7 +9,7 @@ from operator import is_
 
 import msgspec
 
-from remit.merging.agree import Singles, combine, is_disputed
+from remit.merging.agree import Singles, combine, is_disputed, threshold_of
 from remit.merging.arranging import Arranged, arrange
 from remit.merging.conflicts import (
     Denials,
@@ -62,6 +62,8 @@ def merge_reports(
         without_rows.append(msgspec.structs.replace(report, rows=()))
     # All rows come from one earlier merge, whose findings are kept as they are.
     is_one_merge = "" not in marks and len(marks) == 1
+    if is_one_merge and len(earlier) == 1 and settings.keeps_threshold:
+        settings = msgspec.structs.replace(settings, threshold=threshold_of(earlier[0], settings.threshold))
     return _merge_rows(without_rows, drafts, settings, earlier, is_one_merge=is_one_merge)
 
 

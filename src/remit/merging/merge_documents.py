@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
+import msgspec
+
 from remit.checking import Options, Verdict, looks_like_path
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
@@ -25,15 +27,19 @@ def merge(
     *,
     repo: str | Path | None = None,
     profile: str = "v2",
-    threshold: float = 80,
+    threshold: float | None = None,
     policy: Policy = "mean",
     weights: Mapping[str, float] | None = None,
     expect: Sequence[str] = (),
 ) -> Merge:
-    """Merge results into one report; `weights` is expertise by agent or `agent/category`."""
-    settings = checked_settings(
-        MergeSettings(threshold=threshold, policy=policy, weights=dict(weights or {}), expect=tuple(expect))
-    )
+    """Merge results into one report; `weights` is expertise by agent or `agent/category`.
+
+    The default threshold is 80, or that of an earlier merge that is the only input.
+    """
+    settings = MergeSettings(policy=policy, weights=dict(weights or {}), expect=tuple(expect), keeps_threshold=True)
+    if threshold is not None:
+        settings = msgspec.structs.replace(settings, threshold=threshold, keeps_threshold=False)
+    settings = checked_settings(settings)
     options = Options(profile=profile).validated()
     sources = open_sources(Path(repo) if repo is not None else None)
     inputs = [_input(result, options, sources) for result in results]

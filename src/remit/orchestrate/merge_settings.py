@@ -30,6 +30,7 @@ def merge_settings(
     return checked_settings(
         MergeSettings(
             threshold=float(configured["merge.threshold"] if threshold is None else threshold),
+            keeps_threshold=threshold is None,
             policy=policy or configured["merge.policy"],
             weights=experts | ({} if learns_weights(configured) else configured["merge.weights"]),
             window=int(configured["merge.window"]),
