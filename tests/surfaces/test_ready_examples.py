@@ -53,15 +53,19 @@ def test_the_steps_of_the_workflow_run(project: Path) -> None:
     workflow = yaml.safe_load((ROOT / "examples/ci/github-workflow.yml").read_text(encoding="utf-8"))
     steps = [step["run"] for step in workflow["jobs"]["results"]["steps"] if "run" in step]
     remit = [step for step in steps if step.startswith("remit ")]
-    assert len(remit) == 3
+    assert len(remit) == 4
     programs = project / "bin"
     programs.mkdir()
     write_program(programs / "remit")
     path = os.pathsep.join([str(programs), os.environ["PATH"]])
     codes = [run(["sh", "-c", step], project, PATH=path, BASE="HEAD").returncode for step in remit]
-    assert codes == [0, 0, 0]  # nothing has changed since HEAD, so nothing fails
+    assert codes == [0, 0, 0, 0]  # nothing has changed since HEAD, so nothing fails
     assert (project / "remit.sarif").read_text(encoding="utf-8").startswith("{")
     assert "<html" in (project / "remit.html").read_text(encoding="utf-8")
+    report = project / "results/review-security.md"
+    report.write_text(report.read_text("utf-8").replace("shop/auth.py:64", "shop/auth.py:9999"), encoding="utf-8")
+    codes = [run(["sh", "-c", step], project, PATH=path, BASE="HEAD").returncode for step in remit]
+    assert codes == [0, 0, 0, 1], "an invented line fails"
 
 
 def test_the_hooks_run_on_the_files_they_name(project: Path) -> None:

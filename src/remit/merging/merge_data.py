@@ -284,7 +284,7 @@ class MergeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a merge."""
 
     threshold: float = 80.0
-    #: Whether a merge of one earlier merge keeps the threshold of that one: nobody named another.
+    #: Whether a merge of one earlier merge keeps the threshold of that one, because the caller names none.
     keeps_threshold: bool = False
     policy: Policy = "mean"
     #: Expertise: "agent" or "agent/category" -> weight; the default is 1.
