@@ -109,7 +109,9 @@ def test_the_keys_of_the_json_report_are_exactly_those_that_others_build_on(desk
     assert set(report) == {"schema", "results", "summary"}
     assert report["schema"] == "remit.check/1"
     result = report["results"][0]
-    words = "path agent kind profile status verdict confidence violations overrides not_run references quotes changes"
+    words = (
+        "path agent kind profile status verdict note confidence violations overrides not_run references quotes changes"
+    )
     assert list(result) == [*words.split(), "claims", "revision", "lines_outside", "dismissed", "history_problem"]
     claims = "kind text at path line end_line name outcome reliability reason why found then"
     assert [list(claim) for claim in result["claims"]] == [claims.split()] * len(result["claims"])

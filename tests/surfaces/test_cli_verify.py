@@ -100,6 +100,10 @@ class TestText:
         assert ran.lines[0] == "no claims found"
         assert ran.lines[1].startswith("a claim is, for example, `src/app.py:12`, ")
         assert "verified" not in ran.out
+        (result,) = remit("verify", "-", "--format", "json", given=b"Everything was checked and is fine.").json[
+            "results"
+        ]
+        assert (result["verdict"], result["note"]) == ("accept", "no claims found: nothing was compared")
 
     @pytest.mark.parametrize("given", [b"", b" \n", b"Nothing is cited here."])
     def test_required_claims_that_are_missing_exit_1(self, remit: Remit, given: bytes) -> None:

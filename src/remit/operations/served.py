@@ -307,7 +307,8 @@ OPERATIONS = (
             "verify_text",
             "Verify a text",
             "Check whether what a text states about the code is true: files, lines, quotes and names that it cites. "
-            "Use it for any report, plan or review, before you rely on it.",
+            "Use it for any report, plan or review, before you rely on it. A text without such claims is accepted with "
+            "the note `no claims found: nothing was compared`, which does not mean that it is true.",
         ),
         address=Endpoint("POST", "/verify", "verify", "Check the claims of a text"),
         uses_folders=True,

@@ -128,7 +128,11 @@ class DismissedShape(msgspec.Struct):
     fingerprint: str
 
 
-class ResultShape(msgspec.Struct):
+#: The note on a text without claims, so that no program takes its verdict for a proof.
+NOTHING_COMPARED = "no claims found: nothing was compared"
+
+
+class ResultShape(msgspec.Struct, kw_only=True):
     """A verdict on one result."""
 
     path: str
@@ -137,6 +141,8 @@ class ResultShape(msgspec.Struct):
     profile: str
     status: str | None
     verdict: Decision
+    #: What the verdict does not say: a text without claims is accepted, and nothing of it was compared.
+    note: str = ""
     confidence: Scores
     violations: list[ViolationShape]
     overrides: Sequence[Recorded]
@@ -210,6 +216,7 @@ def check_shape(
 
 
 def _result(verdict: Verdict, dismissed: Sequence[MergedFinding] = ()) -> ResultShape:
+    claims = [_claim(entry) for entry in claims_of(verdict.evidence)]
     return ResultShape(
         path=verdict.path,
         agent=verdict.agent,
@@ -217,11 +224,12 @@ def _result(verdict: Verdict, dismissed: Sequence[MergedFinding] = ()) -> Result
         profile=verdict.profile,
         status=verdict.status,
         verdict=verdict.verdict,
+        note="" if claims or verdict.document.refusal else NOTHING_COMPARED,
         confidence=verdict.confidence,
         violations=[ViolationShape(v.rule, v.code, v.level, v.line, v.message, v.help) for v in verdict.violations],
         overrides=verdict.overrides,
         not_run=verdict.not_run,
-        claims=[_claim(entry) for entry in claims_of(verdict.evidence)],
+        claims=claims,
         references=[_reference(reference) for reference in verdict.evidence.references],
         quotes=[_quote(quote) for quote in verdict.evidence.quotes],
         changes=[ChangeShape(c.path, c.claim, c.outcome) for c in verdict.evidence.changes],

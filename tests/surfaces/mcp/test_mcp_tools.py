@@ -128,6 +128,19 @@ def test_a_text_is_verified_against_the_clients_root(tmp_path: Path, era: str) -
     assert found["summary"]["repository"] == str(project())
 
 
+def test_a_text_without_claims_is_accepted_with_a_note_that_nothing_was_compared(tmp_path: Path) -> None:
+    found = call(server(tmp_path), "verify_text", {"text": "All tests pass."}, **giving(project()))
+    (answer,) = found["results"]
+    assert (answer["verdict"], answer["claims"]) == ("accept", [])
+    assert answer["note"] == "no claims found: nothing was compared"
+    assert list(answer).index("note") == list(answer).index("verdict") + 1, "read together"
+    described = TOOLS["verify_text"].tool
+    assert described is not None
+    assert f"`{answer['note']}`, which does not mean that it is true" in described.description
+    cited = call(server(tmp_path), "verify_text", {"text": "See `app/login.py:1`."}, **giving(project()))
+    assert cited["results"][0]["note"] == ""
+
+
 def test_without_roots_the_current_folder_is_used() -> None:
     found = call(server(project()), "verify_text", {"text": "See `app/login.py:1`."})
     assert found["summary"]["claims_by_outcome"] == {"exists": 1}
