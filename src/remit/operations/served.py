@@ -357,7 +357,8 @@ OPERATIONS = (
         tool=Tool(
             "submit_job",
             "Submit a job",
-            "Put a job for a subagent into the queue. A `remit worker` runs it. Unknown tools are refused.",
+            "Put a job for a subagent into the queue. A `remit worker` runs it. Unknown tools are refused. If no "
+            "database is configured, the first call creates one of about 40 MB in `.remit/postgres` of the project.",
         ),
         address=Endpoint("POST", "/jobs", "submitJob", "Submit a job", status=201),
         uses_folders=True,

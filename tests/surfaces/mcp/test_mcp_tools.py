@@ -141,6 +141,12 @@ def test_a_text_without_claims_is_accepted_with_a_note_that_nothing_was_compared
     assert cited["results"][0]["note"] == ""
 
 
+def test_the_tool_that_submits_a_job_states_that_it_may_create_a_database() -> None:
+    described = TOOLS["submit_job"].tool
+    assert described is not None
+    assert "creates one of about 40 MB in `.remit/postgres` of the project" in described.description
+
+
 def test_without_roots_the_current_folder_is_used() -> None:
     found = call(server(project()), "verify_text", {"text": "See `app/login.py:1`."})
     assert found["summary"]["claims_by_outcome"] == {"exists": 1}
