@@ -6,8 +6,9 @@ import re
 import tempfile
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.in_process import Ran, run_here
 from support.verify_commands import commit, git
 
 from remit.checking import check_text
@@ -17,6 +18,17 @@ from remit.verifying import OPTIONS, fix_text
 #: The path of each file, and the number of the functions in it. A number is the identity of a function.
 FILES = {"src/cart.py": (1, 2, 3), "src/app/door.py": (4, 5), "lib/till.py": (6,)}
 CITED = re.compile(r"^- (?:`(\w+)` in )?`([\w/.]+):(\d+)`$")
+#: How a place and the name next to it are written.
+FORMS = (
+    "- `{name}` in `{path}:{line}`",
+    "The key of the till is made by `{name}()` (`{path}:{line}`), and nobody else: 12 calls, 3 of them twice.",
+    "Read [{path}](../{path}#L{line}) first.",
+    "1. {path}:{line} – `{name}`; see also `{path}`, lines {line}-{last}.",
+    '> "Ask before you change `{path}`." – `{name}` is in {path}, line {line}',
+    "| {name} | `{path}:{line}-{last}` | 7 |",
+)
+#: What a correction may change: a path with its lines, and a name.
+CLAIMED = re.compile(r"[\w/.]+\.py(?:(?::|#L)\d+(?:-L?\d+)?|, lines? \d+(?:-\d+)?)?|(?:load|fetch|other)_part_\d+")
 CHANGES = ("rename", "move lines", "move file", "move folder", "insert", "remove", "replace")
 
 
@@ -127,3 +139,56 @@ def identity(shop: Shop, line: str) -> str:
         return lines[row - 1]
     assert lines[row - 1] == f"def {name}(key):"
     return lines[row].split("=")[0]
+
+
+def documented(shop: Shop, forms: list[str], ending: str, mark: str) -> bytes:
+    """Return a guide that cites every function of a shop, in some forms."""
+    cited = [(path, number) for path, numbers in FILES.items() for number in numbers]
+    rows = []
+    for at, (path, number) in enumerate(cited):
+        line = shop.line_of(path, number)
+        form = forms[at % len(forms)]
+        words = form.format(name=f"load_part_{number}", path=path, line=line, last=line + 2)
+        rows += ["| name | place | rank |", "|---|---|---|", words, ""] if form.startswith("|") else [words, ""]
+    text = ending.join(["# For assistants", "", "The shop has 3 parts in 2 folders.", "", *rows])
+    return f"{mark}{text}{ending}".encode()
+
+
+def verified(shop: Shop, *words: str) -> Ran:
+    return run_here(shop.root, "verify", "docs/guide.md", *words)
+
+
+def false_claims(shop: Shop) -> int:
+    """Return how many claims of the guide are accused."""
+    answer = verified(shop, "--format", "json").json
+    return sum(claim["reliability"] is not None for result in answer["results"] for claim in result["claims"])
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.tuples(st.sampled_from(CHANGES), st.integers(0, 20)), min_size=1, max_size=4),
+    st.lists(st.sampled_from(FORMS), min_size=1, max_size=3),
+    st.sampled_from(("\n", "\r\n")),
+    st.sampled_from(("", "\ufeff")),
+)
+def test_corrections_are_written_once_and_change_only_claims(
+    changes: list[tuple[str, int]], forms: list[str], ending: str, mark: str
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        shop = Shop(Path(folder))
+        before = documented(shop, forms, ending, mark)
+        guide = shop.root / "docs/guide.md"
+        guide.parent.mkdir()
+        guide.write_bytes(before)
+        commit(shop.root, "Document")
+        for step, (kind, choice) in enumerate(changes):
+            shop.change(kind, choice, step)
+        accused = false_claims(shop)
+        verified(shop, "--fix")
+        assert guide.read_bytes() == before
+        verified(shop, "--fix", "--write")
+        after = guide.read_bytes()
+        assert CLAIMED.sub("*", after.decode()) == CLAIMED.sub("*", before.decode())
+        assert false_claims(shop) <= accused
+        verified(shop, "--fix", "--write")
+        assert guide.read_bytes() == after
