@@ -27,7 +27,8 @@ import score
 HERE = Path(__file__).resolve().parent
 ROWS = HERE / "judged.jsonl"
 #: `real`: documents of the project's shared corpus; `planted`: lies that were put into true texts; the others are
-#: documents of public repositories. A blind set is not read before it is measured; the guides are files for assistants
+#: documents of public repositories. A blind set is not read before it is measured; the commands are accusations of
+#: commands only, of which the second set is one of repositories that were not read; the guides are files for assistants
 #: (`AGENTS.md`, `CLAUDE.md`, `GEMINI.md`).
 SETS = (
     "own",
@@ -43,6 +44,8 @@ SETS = (
     "guides2",
     "guides3",
     "guides4",
+    "commands1",
+    "commands2",
     "planted",
 )
 KINDS = ("place", "path", "quote", "name", "command", "test", "commit", "change", "run")

@@ -84,6 +84,16 @@ CASES = {
         f"`shop/cart.py:3`\n{fence('launch(missiles)')}",
         f"`shop/cart.py:3`\n{fence('func launch() {}', 'go')}",
     ),
+    "any-manager": Case(
+        "Start the shop: `npm run serve`, or `yarn serve`.",
+        "Start the shop: `npm run serve`, or `yarn dev`.",
+        "`npm run ghost` and `yarn ghost` do the same.",
+    ),
+    "made-project": Case(
+        "Run `npm create shop@latest`, then `npm run serve`.",
+        "Run `npm install shop@latest`, then `npm run serve`.",
+        "Run `npx create-shop`, then `npm run ghost`.",
+    ),
     "declared-here": Case(
         "```make\nlint: all\n\techo\n```\n\nRun `make lint`.",
         "```make\ntest: all\n\techo\n```\n\nRun `make lint`.",
@@ -104,7 +114,13 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(["git", "init", "--quiet", root], check=True)
     return write(
         root,
-        {"shop/cart.py": numbered(100), ".gitignore": "shop/log/\n", "Makefile": "all:\n", **dict.fromkeys(empty, "")},
+        {
+            "shop/cart.py": numbered(100),
+            ".gitignore": "shop/log/\n",
+            "Makefile": "all:\n",
+            "package.json": '{"scripts": {"test": "jest"}}',
+            **dict.fromkeys(empty, ""),
+        },
     )
 
 

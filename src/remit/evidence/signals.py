@@ -52,6 +52,10 @@ _LOCAL = lazy_pattern(r"(?:^|/)(?:\.env(?:\.[\w.]+)?|[^/]*\.local(?:\.\w+)?)$")
 _LINK_ELSEWHERE = lazy_pattern(r"https?://|\bgithub\.com/|\b[\w.-]{2,40}/[\w.-]{2,40}@")
 #: A date in the name of a text: `2026-03-19-timeline.md`, `AUDIT 20260319`, `# Review (March 2026)`.
 _DATED = lazy_pattern(r"(?<!\d)20[1-4]\d(?:[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?(?:0[1-9]|[12]\d|3[01]))?)?(?!\d)")
+_MAKES_PROJECT = lazy_pattern(
+    r"\b(?:npm|pnpm|yarn|bun)[ \t]+(?:create|init)[ \t]+[@\w]"
+    r"|\b(?:npx|bunx|dlx|exec)[ \t]+(?:-\S{1,60}[ \t]+){0,9}(?:@[\w.\-]{1,60}/)?create-[a-z]"
+)
 _NEW_CODE = lazy_pattern(r"(?m)(?://|#|--|/\*|<!--)\s*(?:[←⬅]\s*)?(?:NEW|ADD(?:ED)?|CHANGED?|新增|追加)\b")
 
 
@@ -191,6 +195,23 @@ def _declared_here(context: Context) -> bool:
     return re.search(rf"""(?m)^[ \t]*["']?{name}["']?(?: [^\n:=]{{0,60}})?:(?:\s|$)""", context.text) is not None
 
 
+def _any_manager(context: Context) -> bool:
+    """Return whether the text names a script for several package managers: a project has one, its users have any."""
+    if context.claim.kind != "command":
+        return False
+    name = re.escape(context.claim.name)
+    runs = re.findall(rf"\b(npm|pnpm|yarn|bun)[ \t]+(?:run(?:-script)?[ \t]+)?{name}(?![\w:/.-])", context.text)
+    return len(set(runs)) > 1
+
+
+def _made_project(context: Context) -> bool:
+    """Return whether the text has made a new project before the command: `npm create …`, `npx create-…`."""
+    if context.claim.kind != "command":
+        return False
+    above = "\n".join(context.text.split("\n", context.claim.at)[: context.claim.at])
+    return _MAKES_PROJECT.search(above) is not None
+
+
 def _new_lines(context: Context) -> bool:
     return context.claim.kind == "quote" and _NEW_CODE.search(context.claim.code) is not None
 
@@ -214,6 +235,8 @@ SIGNALS = (
     Signal("not-code", _not_code, "a drawing below `a/b.py:3`", "sentences below `a/b.py:3`"),
     Signal("other-language", _other_language, "a JSON answer below `a/b.py:3`", "Go code below `a/b.py:3`"),
     Signal("declared-here", _declared_here, "a command whose recipe is in the text", "`foo: …`, then `make ghost`"),
+    Signal("any-manager", _any_manager, "`npm run serve` or `yarn serve`", "`npm run ghost` or `yarn ghost`"),
+    Signal("made-project", _made_project, "`npm create shop`, then `npm run serve`", "`npm create`, then `make ghost`"),
     Signal("new-lines", _new_lines, "`x = 1  # NEW` below `a/b.py:3`", "invented code with `# NEW`"),
 )
 

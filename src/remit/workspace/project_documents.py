@@ -30,6 +30,10 @@ _OTHERS = ("license", "licence", "copying", "notice", "code_of_conduct", "code-o
 _RECORD_FOLDERS = frozenset({"changelog", "changelogs", "changes", "releases", ".changeset", "newsfragments"})
 #: Folders of test inputs and of templates: their references are not about this checkout.
 _INPUT_FOLDERS = frozenset({"fixtures", "testdata", "__fixtures__", "issue_template", "templates", "snapshots"})
+#: The end of the name of a folder with the documents of earlier versions, as Docusaurus keeps them.
+_VERSIONS = "versioned_docs"
+#: A second ending of documents that were put aside: `CONTRIBUTING.old.md`.
+_ASIDE = (".old", ".orig", ".bak")
 _LINK = "120000"
 
 
@@ -71,7 +75,9 @@ def is_document(path: str) -> bool:
     """Return whether a path is that of a document that should stay true."""
     *folders, name = path.lower().split("/")
     stem, ending = os.path.splitext(name)
-    if ending not in _ENDINGS or stem.startswith((*_RECORDS, *_OTHERS)):
+    if ending not in _ENDINGS or stem.startswith((*_RECORDS, *_OTHERS)) or stem.endswith(_ASIDE):
+        return False
+    if any(folder.endswith(_VERSIONS) for folder in folders):
         return False
     inside = frozenset(folders)
     if inside & (_RECORD_FOLDERS | _INPUT_FOLDERS) or inside & {folder.lower() for folder in DEPENDENCIES}:
