@@ -492,7 +492,9 @@ def test_a_symbol_that_was_not_clearly_renamed_stays(
     file = renamed(project, page, change)
     ran = remit("verify", "docs/page.md", "--fix", "--write")
     assert file.read_text() == page
-    assert ran.lines[0].startswith("docs/page.md:1  outdated  src/users.py  true in ")
+    assert ran.lines[0].startswith(
+        "docs/page.md:1  outdated  src/users.py  `load_user` is no longer in src/users.py: true in "
+    )
     assert '"Rename the users"' in ran.lines[0]
 
 

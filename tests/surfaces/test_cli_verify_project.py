@@ -73,6 +73,42 @@ def test_a_stale_instruction_names_the_commit_that_made_it_false(remit: Remit, p
     assert "2 documents, 2 with failures" in ran.out
 
 
+FORMATS = ("text", "github", "markdown", "sarif", "junit", "json")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("words", [(), ("--affected-by", "HEAD~1")], ids=["project", "change"])
+def test_an_outdated_claim_states_the_name_that_is_gone_in_every_format(
+    remit: Remit, project: Path, form: str, words: tuple[str, ...]
+) -> None:
+    write(project, "AGENTS.md", "# A\n\nSums are made with `total` in `src/cart.py`.\n")
+    commit(project, "Explain sums")
+    write(project, "src/cart.py", CART.replace("def total", "def whole").replace("sum(cart)", "len(cart) + LIMIT"))
+    commit(project, "Count lines")
+    ran = remit("verify", *words, "--format", form)
+    assert ran.code == 1
+    assert "`total` is no longer in src/cart.py: true in" in " ".join(ran.out.replace("'", "`").split())
+
+
+def test_an_outdated_claim_states_the_name_that_moved(remit: Remit, project: Path) -> None:
+    write(project, "src/cart.py", CART.replace("def add", "\n" * 30 + "def add").replace("(cart, line)", "(c, line)"))
+    commit(project, "Move it")
+    ran = remit("verify", "AGENTS.md")
+    assert "`add` is no longer at line 4: true in" in ran.words
+
+
+def test_a_line_past_the_end_states_the_name_that_the_file_lacks(remit: Remit, project: Path) -> None:
+    write(project, "notes.md", "`refund()` is in `src/cart.py:90`.\n")
+    assert "the file has 9 lines; `refund` does not occur in it" in remit("verify", "notes.md").words
+
+
+@pytest.mark.parametrize(("length", "end"), [(72, '"; now'), (73, '…"; now')])
+def test_a_cut_subject_ends_with_a_mark(remit: Remit, project: Path, length: int, end: str) -> None:
+    git(project, "mv", "src/cart.py", "src/basket.py")
+    commit(project, "R" * length)
+    assert f"{'R' * (72 if length == 72 else 71)}{end}" in remit("verify").words
+
+
 def test_a_link_names_a_heading(remit: Remit, project: Path) -> None:
     write(project, "AGENTS.md", "# A\n\n[a](docs/guide.md#set-up) [b](docs/guide.md#gone) [c](#a) [d](#b)\n")
     claims = remit("verify", "AGENTS.md", "--format", "json").json["results"][0]["claims"]

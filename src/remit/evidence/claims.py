@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
-from remit.evidence.judge import ACCUSING, HOLDING
+from remit.evidence.judge import ACCUSING, HOLDING, judge
 from remit.evidence.model import (
     OUTCOMES,
     RELIABILITIES,
@@ -234,11 +235,18 @@ def _of_length(checked: Checked) -> str:
     count = checked.facts.line_count or 0
     if len(checked.facts.candidates) > 1:
         return f"none of the {len(checked.facts.candidates)} files that end with this path has this line"
-    return f"the file has {count} line{'s' if count != 1 else ''}"
+    name = checked.facts.name
+    is_gone = checked.outcome == "out-of-range" and name is not None and name.line is None and not name.is_near
+    absent = f"; `{_name_of(checked)}` does not occur in it" if is_gone and "plain" not in checked.claim.notes else ""
+    return f"the file has {count} line{'s' if count != 1 else ''}{absent}"
+
+
+def _name_of(checked: Checked) -> str:
+    return checked.claim.name.replace("|", "` or `")
 
 
 def _of_name(checked: Checked) -> str:
-    name = checked.claim.name.replace("|", " or ")
+    name = _name_of(checked)
     if checked.reason == "name-nowhere":
         return f"`{name}` exists nowhere in this checkout"
     if checked.reason == "name-not-in-file":
@@ -275,14 +283,29 @@ def _of_history(checked: Checked) -> str:
     verb = "changed" if not is_gone else "renamed" if location is not None else "removed"
     changed = f", {verb} in {then.changed_in[:9]}" if then.changed_in else ""
     if changed and then.subject:
-        changed += f' "{then.subject[:_MAX_SUBJECT]}"'
+        subject = then.subject if len(then.subject) <= _MAX_SUBJECT else f"{then.subject[: _MAX_SUBJECT - 1].rstrip()}…"
+        changed += f' "{subject}"'
     if then.is_file_only:
         today = f"; now {format_location(location)}" if location is not None else ""
         return f"the file was in {then.commit[:9]} ({then.date[:10]}) without what is stated{changed}{today}"
     today = f"; now at {format_location(location)}" if location is not None else ""
     if then.name and location is not None:
         today = f"; now `{then.name}` {'at' if location.line else 'in'} {format_location(location)}"
-    return f"true in {then.commit[:9]} ({then.date[:10]}){changed}{today}"
+    return f"{_of_gone_name(checked)}true in {then.commit[:9]} ({then.date[:10]}){changed}{today}"
+
+
+def _of_gone_name(checked: Checked) -> str:
+    """Return that the name of an outdated claim is not at its place any more; empty if it is, or has no file."""
+    claim, facts = checked.claim, checked.facts
+    if claim.kind != "name" or facts.state != "file" or facts.name is None:
+        return ""
+    name = _name_of(checked)
+    reason = judge(claim, replace(facts, then=None), strict=False).reason
+    if reason in ("name-elsewhere", "definition-elsewhere") and claim.line is not None:
+        place = f" {'defined ' * (reason == 'definition-elsewhere')}at line {claim.line}"
+    else:
+        place = f" in {checked.file}" if facts.name.line is None and not facts.name.is_near else ""
+    return f"`{name}` is no longer{place}: " if place else ""
 
 
 def statement_message(checked: CheckedStatement) -> str:
