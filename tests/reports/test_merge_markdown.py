@@ -23,6 +23,8 @@ FAILED = (AgentReport("qa-engineer", "FAILED", None), AgentReport("ruff", "FAILE
 #: The names of agents are heads of columns.
 UNFILLED = Sections(differences=(DesignDifference("Store", (Statement("a", "[Name]"), Statement("b", "<b>c"))),))
 CITING = Sections(differences=(DesignDifference("Store", (Statement("app/none.py:3", "a"), Statement("b", "c"))),))
+#: The only code that an agent quotes is a placeholder of the template.
+TEMPLATE = merge_of(finding(category="security", details="```py\n[Name]\n```"))
 SQL = "f\"SELECT * FROM products WHERE name LIKE '%{text}%'\""
 
 
@@ -50,6 +52,7 @@ def refused(text: str) -> list[tuple[str, str, str]]:
 @also(merge_of(agents=(), status="FAILED", decision="retry"), False)
 @also(merge_of(sections=CITING), False)
 @also(merge_of(sections=UNFILLED), False)
+@also(TEMPLATE, False)
 def test_any_merge_gives_a_report_that_is_accepted(merge: Merge, with_checkout: bool) -> None:
     text = merge_markdown(merge, sources().workspace if with_checkout else None)
     if with_checkout:

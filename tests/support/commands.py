@@ -103,7 +103,7 @@ class Process:
 
     def __init__(self, address: str, pid: int) -> None:
         self._address = address
-        self._end = os.pidfd_open(pid)
+        self._end: int | None = os.pidfd_open(pid)
         self.pid = pid
         self.returncode: int | None = None
         self._output: tuple[IO[bytes] | None, IO[bytes] | None] = (None, None)
@@ -120,17 +120,25 @@ class Process:
 
     def poll(self) -> int | None:
         """Return the exit code, or None while it runs."""
-        if self.returncode is None and select.select([self._end], [], [], 0)[0]:
-            self.returncode = fork_client.exit_code(self._address, self.pid)
-        return self.returncode
+        return self._waited(0)
 
     def wait(self, timeout: float = PATIENCE) -> int:
         """Wait for its end and return the exit code; minus the number of the signal that ended it."""
-        if self.returncode is None and not select.select([self._end], [], [], timeout)[0]:
+        code = self._waited(timeout)
+        if code is None:
             raise subprocess.TimeoutExpired(f"process {self.pid}", timeout, *map(_text, self._output))
-        code = self.poll()
-        assert code is not None
         return code
+
+    def _waited(self, timeout: float) -> int | None:
+        """Return the exit code once it has ended, or None after `timeout` seconds."""
+        if self._end is not None:
+            end = select.poll()  # `select.select` reads no descriptor above 1,023
+            end.register(self._end, select.POLLIN)
+            if end.poll(1000 * timeout):
+                os.close(self._end)
+                self._end = None
+                self.returncode = fork_client.exit_code(self._address, self.pid)
+        return self.returncode
 
     def communicate(self, timeout: float = PATIENCE) -> tuple[str, str]:
         """Wait for its end and return what it has written to standard output and standard error."""
@@ -145,8 +153,9 @@ class Process:
 
     def send_signal(self, number: int) -> None:
         """Send a signal, unless it has ended."""
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._end, number)
+        if self._end is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._end, number)
 
     def kill(self) -> None:
         """End it at once and wait for that."""

@@ -190,7 +190,7 @@ def _repeated(finding: MergedFinding) -> str:
         for part in _parts(opinion):
             code = part.text.strip().split("\n") if isinstance(part, Code) and part.text.strip() else []
             if code:
-                rows = (plain_text(escape_control(line))[:_MAX_COLUMNS].strip() for line in code[:_MAX_QUOTE])
+                rows = (safe_text(line, _MAX_COLUMNS) for line in code[:_MAX_QUOTE])
                 return f"Code as {safe_agent(opinion.agent)} quoted it, not checked: {' ⏎ '.join(filter(None, rows))}"
     return ""
 
