@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scratch_project import ScratchProject, decision_of
+from scratch_project import ScratchProject, decision_of, told_person
 
 from remit.errors import UsageError
 from remit.gate.person_commands import PERSON_COMMANDS
@@ -69,6 +70,24 @@ def test_a_question_that_a_client_asked_lets_exactly_this_command_run(
         require_person("remit dismiss")
 
 
+@pytest.mark.parametrize("following", ["ls", "/tmp/renamed gate trust", "git status"])
+def test_a_question_that_a_person_refused_lets_nothing_run_later(
+    shop: ScratchProject, monkeypatch: pytest.MonkeyPatch, following: str
+) -> None:
+    monkeypatch.chdir(shop.path)
+    shop.before("remit gate trust")
+    shop.before(following)  # the client reports no end of a call that was refused
+    with pytest.raises(UsageError):
+        require_person("remit gate trust")
+
+
+def test_a_call_of_another_agent_does_not_end_a_question(shop: ScratchProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(shop.path)
+    shop.before("remit gate trust")
+    shop.before("ls", agent_id="a1", agent_type="backend-specialist")
+    require_person("remit gate trust")
+
+
 @pytest.mark.process
 def test_a_program_without_a_terminal_confirms_nothing(tmp_path: Path) -> None:
     own = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
@@ -112,3 +131,13 @@ def test_a_client_asks_before_an_agent_sends_an_event_or_changes_the_gate(
     line = "curl -s -H 'Authorization: Bearer x' -d @event.json http://127.0.0.1:8321/hooks/claude-code"
     for forged in (line, "remit hook PreToolUse < event.json", "remit uninstall --yes", "remit $(echo dismiss) A"):
         assert decision_of(shop.before(forged, **agent)[1]) == "ask", forged
+
+
+def test_a_refused_change_is_not_permitted_to_a_later_call(start: Callable[..., ScratchProject]) -> None:
+    shop = start(mode="strict")
+    edit = {"file_path": str(shop.path / "remit.toml"), "old_string": "standard", "new_string": "observe"}
+    for tool, given in (("Edit", edit), ("Bash", {"command": "remit install claude-code --yes"})):
+        shop.hook("PreToolUse", tool, given, f"toolu_{tool}")
+    call, _ = shop.before("scripts/test.sh")
+    (shop.path / "remit.toml").write_text("[gate]\n")
+    assert "remit.toml changed without permission" in told_person(shop.after(call, "scripts/test.sh"))

@@ -152,6 +152,18 @@ class SessionState(StateEntry):
             if agent_id and entry.agent_id == agent_id[:MAX_NAME_LENGTH] and not entry.end:
                 entry.end = time.time()
 
+    def withdraw_refused(self, call: ToolUse) -> None:
+        """Withdraw what earlier calls of this agent may do that the client asked about, if their end was not reported.
+
+        A person refused them: the client reports no end then. Effects of one that ran are still compared.
+        """
+        asked = {entry.id for entry in self.decisions if entry.decision == "ask"} - {call.tool_use_id}
+        agent = call.agent_id[:MAX_NAME_LENGTH]
+        for entry in self.writers:
+            if entry.id in asked and not entry.end and entry.agent_id == agent:
+                entry.paths, entry.person, entry.revert = [], "", ""
+                entry.git = entry.locks = entry.environment = entry.remit = entry.declares = False
+
     def forget_writer(self, call: ToolUse) -> None:
         """Forget a call that did not run."""
         self.writers = [entry for entry in self.writers if entry.id != call.tool_use_id]

@@ -91,6 +91,7 @@ def _decide_once(call: ToolUse, state: SessionState, context: ProjectContext, se
     earlier = _earlier_decision(call, mark, state, context)
     if earlier is not None:
         return earlier
+    state.withdraw_refused(call)
     decision = _decide_first(call, state, context)
     if decision.exception == "fallback" and decision.decision == "allow":
         from remit.clients.hooks.session_progress import record_fallback  # late: it is rare
