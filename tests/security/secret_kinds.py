@@ -23,6 +23,29 @@ ALPHABETS = {
 _PART = re.compile(r"\{(\w+):(\d+)\}")
 
 KINDS = {
+    # Of the second attack.
+    "Neon key": "napi_{lower:64}",
+    "Bitbucket access token": "ATCTT3xFfG{alnum:170}",
+    "Resend key": "re_{alnum:8}_{alnum:24}",
+    "Firecrawl key": "fc-{hex:32}",
+    "E2B key": "e2b_{hex:40}",
+    "Honeycomb ingest key": "hcaik_{lower:58}",
+    "Infisical service token": "st.{hex:24}.{hex:32}.{hex:32}",
+    "Cursor key": "key_{hex:64}",
+    "LaunchDarkly SDK key": "sdk-{hex:8}-{hex:4}-{hex:4}-{hex:4}-{hex:12}",
+    "HubSpot private app": "pat-na1-{hex:8}-{hex:4}-{hex:4}-{hex:4}-{hex:12}",
+    "private JSON web key": '{"kty":"EC","crv":"P-256","x":"{word:43}","d":"⟦{word:43}⟧"}',
+    "private JSON web key in a string": r"{\"kty\":\"OKP\",\"d\":\"⟦{word:43}⟧\"}",
+    "variable of a Dockerfile": "ENV DB_PASSWORD ⟦{alnum:12}7⟧",
+    "variable of fish": "set -gx API_TOKEN ⟦{alnum:20}7⟧",
+    "variable of Windows": 'setx SIGNING_KEY "⟦{alnum:20}7⟧"',
+    "login to a registry": "docker login -u bob -p ⟦{alnum:20}⟧ registry.example.org",
+    "secure string": 'ConvertTo-SecureString "⟦{alnum:14}⟧" -AsPlainText -Force',
+    "password in three quotation marks": 'password = """⟦{alnum:12}7⟧"""',
+    "password in German": "Passwort: ⟦{alnum:12}7⟧",
+    "password in Japanese": "パスワード: ⟦{alnum:12}7⟧",
+    "password in Chinese": "密码：⟦{alnum:12}7⟧",
+    "setting in XML": '<add key="ApiKey" value="⟦{alnum:20}7⟧" />',
     # Clouds.
     "AWS access key": "AKIA{upper:16}",
     "AWS temporary key": "ASIA{upper:16}",

@@ -31,6 +31,7 @@ _REAL = r"(?![$<{%*\[]|\.{3}|…)"
 _BREAK = r"(?:\s{1,2}|(?:\\r)?\\n)"
 _BASE64 = r"[A-Za-z0-9+/]"
 _HEX = r"[a-f0-9]"
+_UUID = r"[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}"
 #: A token that a file or a command names: not empty, at least one digit among its first characters.
 _OPAQUE = rf"{_REAL}(?=[^\s\"']{{0,60}}\d)[A-Za-z0-9._~+/=:-]"
 
@@ -183,6 +184,30 @@ KINDS: tuple[SecretRule, ...] = (
         rf"|access-?key|secret-?key)(?:=|\s)\s{{0,3}}[\"']?({_REAL}(?=[^\s\"']{{0,60}}[\d!#^&])[^\s\"'-][^\s\"']{{5,300}})",
         flags=_IGNORE,
     ),
+    _rule(
+        "password in a command",
+        " login",
+        r"\b(?:docker|podman|buildah|skopeo|nerdctl|oras|crane|helm registry)\s{1,3}(?:auth\s)?login\b"
+        rf"[^\n|;]{{0,200}}?\s-p[=\s]?[\"']?({_REAL}[^\s\"']{{6,300}})",
+    ),
+    # `ENV NAME value`, `set -x NAME value`, `setx NAME value`: only a name in capitals is one of a variable.
+    _rule(
+        "secret in the environment",
+        "env |set -|setx |setenv ",
+        r"\b(?:ENV|set -[a-zA-Z]{1,4}|setx|setenv)\s{1,3}[A-Z0-9_]{0,60}(?:PASSWORD|PASSWD|TOKEN|SECRET|_KEY)\s{1,3}"
+        rf"[\"']?({_REAL}(?=[^\s\"']{{0,60}}\d)[^\s\"']{{8,500}})",
+    ),
+    _rule(
+        "password in PowerShell",
+        "convertto-securestring",
+        rf"ConvertTo-SecureString\s{{1,3}}(?:-String\s{{1,3}})?[\"']({_REAL}[^\"'\r\n]{{6,300}})[\"']",
+        flags=_IGNORE,
+    ),
+    _rule(
+        "named secret",
+        "パスワード|密码|密碼|口令",
+        rf"(?:パスワード|密码|密碼|口令)[\"'`]?\s{{0,3}}[:：=は是为]\s{{0,3}}[\"'`]?({_OPAQUE}{{8,200}})",
+    ),
     # Files.
     _rule(
         "password in .netrc", "password", r"\blogin\s{1,20}[^\s/,=]{1,100}\s{1,20}password\s{1,20}([^\s\[]\S{0,199})"
@@ -212,6 +237,20 @@ KINDS: tuple[SecretRule, ...] = (
         "password>|passphrase>|token>|secret>|apikey>",
         rf"<(?:[a-z]{{1,20}}[:.-])?(?:password|passphrase|token|secret|apikey)>\s{{0,4}}({_REAL}(?=[^\s<]{{0,60}}\d)[^\s<]{{6,300}})",
         flags=_IGNORE,
+    ),
+    _rule(
+        "password in XML",
+        "value=",
+        r"\b(?:key|name)=\"[\w.:-]{0,60}(?:password|passphrase|token|secret|api[_-]?key)\"\s{1,4}value="
+        rf"\"({_REAL}(?=[^\s\"]{{0,60}}\d)[^\s\"]{{8,300}})\"",
+        flags=_IGNORE,
+    ),
+    # The private part of a JSON web key.
+    _rule(
+        "private key",
+        '"d"|d\\"',
+        r"\\{0,3}\"(?:d|p|q|dp|dq|qi)\\{0,3}\"\s{0,4}:\s{0,4}\\{0,3}\"([A-Za-z0-9_-]{42,1400}+)\\{0,3}\"",
+        1_500,
     ),
     _rule(
         "password in PHP",
@@ -331,6 +370,16 @@ KINDS: tuple[SecretRule, ...] = (
     _prefixed("Sentry token", "sntrys_", r"[A-Za-z0-9+/=_-]{60,700}"),
     _rule("Azure token", "_pat=|_pat:", r"_PAT[=:]\s{0,3}[\"']?([A-Za-z0-9]{52,84})(?![A-Za-z0-9])", 150, _IGNORE),
     _rule("password of a network", "psk=", r"\bpsk=\\{0,3}[\"']?([^\s\"'\\$<{\[]{8,64})", 100),
+    _prefixed("Neon key", "napi_", r"[a-z0-9]{40,80}"),
+    _prefixed("Atlassian token", "ATCTT3", r"[A-Za-z0-9_=-]{100,250}"),
+    _prefixed("Resend key", "re_", r"[A-Za-z0-9]{8}_[A-Za-z0-9]{20,32}"),
+    _prefixed("Firecrawl key", "fc-", r"[a-f0-9]{32}"),
+    _prefixed("E2B key", "e2b_", r"[a-f0-9]{40}"),
+    _prefixed("Honeycomb key", "hcaik_", r"[a-z0-9]{40,70}"),
+    _prefixed("Infisical token", "st.", r"[a-f0-9]{24}\.[a-f0-9]{32}\.[a-f0-9]{32}"),
+    _prefixed("Cursor key", "key_", r"[a-f0-9]{64}"),
+    _prefixed("LaunchDarkly key", "sdk-", _UUID),
+    _rule("HubSpot token", "pat-na|pat-eu", rf"{_word('pat-')}(?:na|eu)\d-{_UUID}(?![A-Za-z0-9_])", 60),
     _prefixed("PostHog key", "phx_", r"[A-Za-z0-9]{40,60}"),
     _prefixed("Cloudinary address", "cloudinary://", r"\d{10,20}:[A-Za-z0-9_-]{20,40}@\w{2,60}"),
 )

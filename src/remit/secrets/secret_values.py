@@ -26,7 +26,7 @@ _QUARTET = 4
 _MAX_BETWEEN = 12
 
 _NAME = (
-    r"(?P<core>(?<![A-Za-z])pass|passw(?:or)?d|passphrase|passcode|(?<![A-Za-z])pwd|_pwd|client[_-]?secret"
+    r"(?P<core>(?<![A-Za-z])pass|passw(?:or)?d|passwort|passphrase|passcode|(?<![A-Za-z])pwd|_pwd|client[_-]?secret"
     r"|secret(?:[_-]?(?:access[_-]?)?key(?:[_-]?base)?|[_-]?token|[_-]?value)?|token(?:[_-]?secret)?|auth[_-]?token"
     r"|(?:api|access|account|auth|encryption|encrypt|signing|master|private|license|licence|app|admin|consumer|service"
     r"|shared|storage|subscription|role|deploy|integration|ingest|write|server|session|hmac|jwt|crypto)[_-]?key"
@@ -38,7 +38,7 @@ _BETWEEN = r"(?:[_-]?\d{1,2})?\\{0,3}[\"'`]?\]?[ \t]{0,8}(?:=>|:=|(?<![=!<>])=(?
 #: What follows the keyword of every named value, in lower case: the rest of its name and what `_BETWEEN` starts with.
 NAME_AND_OPERATOR = lazy_pattern(r"[a-z_-]{3,24}+\d{0,2}\\{0,3}[\"'`]?\]?[ \t]{0,8}[=:]")
 _VALUE = (
-    r"(?:[rbfu]?(?P<quote>\\{0,3}[\"'`])(?P<quoted>[^\"'`\n]{4,500})(?P=quote)"
+    r"(?:[rbfu]?(?:\"\"(?=\")|''(?='))?(?P<quote>\\{0,3}[\"'`])(?P<quoted>[^\"'`\n]{4,500})(?P=quote)"
     r"|(?P<bare>[^\s\"'`,;&<>(){}\[\]|]{4,500}))"
 )
 #: The beginning or the whole of a value that stands for one.
