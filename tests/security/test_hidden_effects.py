@@ -582,3 +582,29 @@ def test_lines_without_their_spaces_are_counted(shop: ScratchProject) -> None:
     (shop.path / "scripts/evil.sh").write_text("tr -d ' ' < src/long.py\n")
     shop.run("make evil")
     assert window_of(shop).get("src/long.py") == 40
+
+
+@pytest.mark.parametrize("folder", [".svn", ".hg", "src/.hg"])
+def test_a_new_folder_of_another_version_control_hides_no_code(shop: ScratchProject, folder: str) -> None:
+    line = f"mkdir -p {folder} && echo 'x = 1' > {folder}/hidden.py"
+    call, _ = shop.before("scripts/test.sh")
+    shop.shell(line)
+    assert f"{folder}/hidden.py changed without permission" in told_person(shop.after(call, "scripts/test.sh"))
+
+
+def test_a_folder_of_another_version_control_that_was_there_is_left_out(shop: ScratchProject) -> None:
+    shop.shell("mkdir .hg && echo 1 > .hg/dirstate")
+    call, _ = shop.before("scripts/test.sh")
+    shop.shell("echo 2 > .hg/dirstate")
+    assert not told_person(shop.after(call, "scripts/test.sh"))
+
+
+def test_settings_that_a_client_obeys_for_all_users_are_compared(
+    shop: ScratchProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    managed = tmp_path / "managed"
+    monkeypatch.setattr("remit.gate.guarded_outside.MANAGED", [str(managed)])
+    call, _ = shop.before("scripts/test.sh")
+    managed.mkdir()
+    (managed / "managed-settings.json").write_text('{"disableAllHooks": true}')
+    assert "managed-settings.json changed without permission" in told_person(shop.after(call, "scripts/test.sh"))

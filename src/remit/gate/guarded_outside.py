@@ -27,6 +27,8 @@ _FILES = (
     *("settings.json", "settings.local.json", "CLAUDE.md"),
     *("plugins/installed_plugins.json", "plugins/known_marketplaces.json"),
 )
+#: The folders of settings that clients obey for all users; an agent that runs as root can write them.
+MANAGED = ["/etc/claude-code", "/Library/Application Support/ClaudeCode", "/etc/codex", "/etc/opencode"]
 #: Files of a project that may be links to files elsewhere.
 _LINKED = (*FILES, "pyproject.toml", *(".claude/settings.json", ".claude/settings.local.json"))
 #: Entries of the gate's folder that the gate writes itself. Of those in folders, only known files are compared.
@@ -51,7 +53,7 @@ def outside_files(folder: str, project: str) -> OutsideFiles:
         _add(files, path)
     data = os.path.dirname(folder)
     waiting = [f"{base}/{name}" for base in clients for name in _FOLDERS]
-    waiting += [folder, *(f"{data}/{name}" for name in CLIENTS)]
+    waiting += [folder, *(f"{data}/{name}" for name in CLIENTS), *MANAGED]
     while waiting and len(files) < _MAX_FILES:
         try:
             with os.scandir(waiting.pop()) as entries:

@@ -36,9 +36,9 @@ _MANY_FOLDERS = 8
 #: The parts of each `.git` that decide what git runs and ignores.
 _OF_GIT = (b"config", b"hooks", b"info")
 _OF_GIT_INFO = (b"exclude", b"attributes")
-#: Folders of dependencies: left out if git ignores them, if they were there from the start or if a package manager
-#: made them.
-_DEPENDENCIES = frozenset({b"node_modules", b".venv", b"venv", b".tox"})
+#: Folders of dependencies, and of other systems of version control: left out if git ignores them, if they were there
+#: from the start or if a package manager made them.
+_DEPENDENCIES = frozenset({b"node_modules", b".venv", b"venv", b".tox", b".hg", b".svn"})
 #: Folders of caches: of a new one, only code is recorded.
 _CACHES = frozenset({b"__pycache__", b".mypy_cache", b".pytest_cache", b".ruff_cache", b".hypothesis"})
 _CODE_TEXT = "py pyi pth pyx js mjs cjs jsx ts mts tsx sh bash rb pl php go rs java kt c h cc cpp cs lua so"
