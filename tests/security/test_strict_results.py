@@ -120,6 +120,23 @@ def test_a_place_that_cannot_be_checked_is_not_a_place_of_a_finding(shop: Path, 
     assert check(shop, place)["finding-without-reference"] == "L2"
 
 
+@pytest.mark.parametrize(
+    "number",
+    [
+        *(":0x3e7", ":1e3", ":1_003", ":⁹⁹⁹", ":Ⅻ", ":>999", "::999", " (999)", ", 999"),
+        *(":13+999", ":13; 999", ":13 \\| 999", ":1 003"),
+    ],
+)
+def test_a_number_after_a_place_that_is_not_read_as_its_line_is_reported(shop: Path, number: str) -> None:
+    assert check(shop, f"`shop/cart.py`{number}")["finding-without-reference"] == "L2"
+    assert check(shop, f"shop/cart.py{number}")["finding-without-reference"] == "L2"
+
+
+@pytest.mark.parametrize("remark", ["", " (3 places)", " 2 times", " (`sha256`)", " twice", ":7", "-14", ", 14", " v2"])
+def test_a_remark_after_a_place_is_not_a_line(shop: Path, remark: str) -> None:
+    assert "finding-without-reference" not in check(shop, f"shop/cart.py:13{remark}")
+
+
 @pytest.mark.parametrize("place", ["https://github.com/another/shop/blob/dev/shop/ghost.py#L12", "`shop/data.bin:3`"])
 def test_a_true_place_does_not_make_up_for_one_that_cannot_be_checked(shop: Path, place: str) -> None:
     (shop / "shop/data.bin").write_bytes(b"\0\1\2" * 100)
@@ -183,6 +200,9 @@ def test_an_invented_place_elsewhere_in_a_result_is_a_missing_file(shop: Path, t
 def test_an_invented_name_that_a_colon_joins_to_a_path_is_missing(shop: Path, name: str) -> None:
     assert check(shop, f"`shop/cart.py:{name}`")["symbol-missing"] == "L1"
     assert check(shop, f"shop/cart.py:{name}")["symbol-missing"] == "L1"
+    if not name[0].isdigit() and name[0] != ":":
+        assert check(shop, f"`shop/cart.py#{name}`")["symbol-missing"] == "L1"
+        assert check(shop, detail=f"{QUOTE}\n\n`shop/cart.py#{name}` leaks.\n")["symbol-missing"] == "L1"
     assert check(shop, detail=f"{QUOTE}\n\n`shop/cart.py:{name}` leaks.\n")["symbol-missing"] == "L1"
 
 
@@ -218,6 +238,14 @@ def test_output_that_starts_with_a_prompt_is_not_a_quote(shop: Path) -> None:
     assert "quote-mismatch" not in check(
         shop, detail=f"{QUOTE}\n\n```console\n$ python -m shop\nKeyError: 'total'\n```"
     )
+
+
+@pytest.mark.parametrize(("line", "old", "new"), [(7, 'code=""', 'code=" "'), (7, 'code=""', 'code="\t "')])
+def test_a_string_of_blanks_is_not_an_empty_string(shop: Path, line: int, old: str, new: str) -> None:
+    quoted = CART.split("\n")[line - 1]
+    for code, is_altered in ((quoted, False), (quoted.replace(old, new), True)):
+        found = check(shop, detail=f"{QUOTE}\n\n```python\n# shop/cart.py:{line}\n{code}\n```")
+        assert ("quote-mismatch" in found) == is_altered
 
 
 @pytest.mark.parametrize("label", ["Exploit", "PoC", "Fix", "After", "Proposed", "Example"])

@@ -260,6 +260,8 @@ def _words_of_string(string: str, *, one_mark: bool) -> list[str]:
         words = [_dots_in_string(word, string, end) for word in _WORD.finditer(string, 1, end)]
     else:
         words = _WORD.findall(string, 1, end)
+    if not words and end > 1 and "\n" not in string:
+        words = [" "]  # a string of blanks is another value than an empty one
     return [mark, *words, mark]
 
 

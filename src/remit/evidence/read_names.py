@@ -114,8 +114,8 @@ _SPAN_BEFORE = lazy_pattern(r"(?<!`)`([^`\n]{1,200})`[*_\"')\]]{0,3}$")
 _SPAN_AFTER = lazy_pattern(r"[*_\"'\[]{0,3}`([^`\n]{1,200})`(?!`)")
 _BARE_BEFORE = lazy_pattern(rf"(?<![\w./`\\$@{{-])({_BARE_NAME})(\([^()`\n]{{0,80}}\))?[*_]{{0,3}}$")
 _BARE_AFTER = lazy_pattern(rf"\*{{0,3}}({_BARE_NAME})(\([^()`\n]{{0,80}}\))?(?![\w/`-]|\.\w|\*(?!\*))")
-#: A name that a colon joins to a path: `shop/cart.py:Cart.total`, `shop/cart.py::total()`. Tests are read elsewhere.
-ATTACHED = lazy_pattern(rf"::?(?!:|[Tt]est)({_BARE_NAME})(\([^()`\n]{{0,80}}\))?(?![\w/:-]|\.\w)")
+#: A name that a sign joins to a path: `shop/cart.py:Cart.total`, `shop/cart.py#total()`. Tests are read elsewhere.
+ATTACHED = lazy_pattern(rf"(?:::?|#)(?!:|[Tt]est)({_BARE_NAME})(\([^()`\n]{{0,80}}\))?(?![\w/:-]|\.\w)")
 #: `camelCase`, `snake_case`, `Dotted.name`, `PascalCase`.
 _LIKE_A_NAME = lazy_pattern(
     r"[a-z$_][\w$]*[a-z0-9][A-Z]|[A-Z][a-z0-9]+[A-Z][\w$]*[a-z]|[A-Za-z0-9]\w*_\w|_[a-z]\w+$|"

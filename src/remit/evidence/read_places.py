@@ -309,7 +309,7 @@ def _path_spans(text: str) -> set[tuple[int, int]]:
     spans: set[tuple[int, int]] = set()
     for span in _CODE_SPAN.finditer(text):
         written = span[2].strip()
-        path, _, rest = written.partition(":")
+        path, _, rest = written.partition(":" if ":" in written else "#")
         if rest and ATTACHED.fullmatch(written, len(path)) is None:
             path = written
         if "/" in path and " " not in path and (has_known_ending(path) or path.endswith("/")):

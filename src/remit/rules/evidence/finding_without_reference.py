@@ -17,6 +17,9 @@ from remit.lazy import lazy_pattern
 from remit.rules.base import Case, Example, Fault, Rule
 
 _PATH = lazy_pattern(r"[\w-]/[\w.-]*\.\w")
+#: What may be between a place and a number that a reader takes for its line, and what follows such a number.
+_MARKS = lazy_pattern(r"[^\w]{1,12}")
+_ALONE = lazy_pattern(r"\w*+(?!\s?[^\W\d_])")
 #: The blocks of which at least one entry names a location.
 _CITING = ("execution_flow", "pattern_analysis")
 
@@ -27,6 +30,21 @@ def _unchecked(references: Iterable[Checked], case: Case) -> Iterator[Fault]:
         if reference.outcome == "unchecked":
             text = f"{reference.display_text} cannot be checked: {explain(reference)}"
             yield Fault(line=reference.at, message=text)
+
+
+def _unread_numbers(references: list[Checked]) -> Iterator[Fault]:
+    """Yield the numbers directly after a place in a column of locations that no reference contains."""
+    ends: dict[str, int] = {}
+    for reference in references:
+        claim = reference.claim
+        if claim.segment.is_location and claim.segment.text[claim.start : claim.end] == claim.text:
+            ends[claim.segment.text] = max(claim.end, ends.get(claim.segment.text, 0))
+    for text, end in ends.items():
+        marks = _MARKS.match(text, end)
+        number = _ALONE.match(text, marks.end()) if marks else None
+        if marks and number and number[0][:1].isnumeric():
+            words = (marks[0] + number[0]).strip()
+            yield Fault(line=references[0].at, message=f"{words} after a place is not read as its line: write path:12")
 
 
 class FindingWithoutReference(Rule):
@@ -84,10 +102,11 @@ class FindingWithoutReference(Rule):
             cited.setdefault(reference.at, []).append(reference)
         for table, section in located_tables(case.document):
             for row in table.rows:
-                references = cited.get(row.line, ())
+                references = cited.get(row.line, [])
                 if not references and not is_none_row(row) and not case.found_nothing:
                     yield Fault(line=row.line, message=f"a row of {section} does not name a file")
                 yield from _unchecked(references, case)
+                yield from _unread_numbers(references)
         for issue, references in issue_references(case):
             if not references:
                 yield Fault(line=issue.line, message=f"the issue {issue.title[:60]!r} does not name a file")
