@@ -91,6 +91,15 @@ def test_another_host_is_refused(site: RunningSite, host: str) -> None:
     assert answer.status_code in (400, 421)  # the parser itself refuses an empty name
 
 
+@pytest.mark.parametrize("name", ["host", "origin"])
+def test_a_second_host_or_origin_is_refused(site: RunningSite, name: str) -> None:
+    client = site.client()
+    own = {"host": site.url.removeprefix("http://"), "origin": site.url}
+    for values in ([own[name], "evil.example"], ["evil.example", own[name]]):
+        answer = client.get("/", headers=[(name, value) for value in values])
+        assert answer.status_code in (400, 403, 421)
+
+
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1"])
 def test_a_write_of_another_site_is_refused(site: RunningSite, origin: str) -> None:
     job = add_job(site)

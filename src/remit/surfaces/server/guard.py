@@ -107,7 +107,8 @@ class Guard:
             return _Refusal(
                 431, "The headers are too large", f"the limit is {_MAX_HEADERS} headers and {_MAX_HEAD} bytes"
             )
-        if headers.get("host", "").lower() not in self._site.address.hosts:
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or hosts[0].lower() not in self._site.address.hosts:
             return _Refusal(
                 421, "Unknown host", f"this server is {self._site.address.url}; `remit serve --url` sets another name"
             )
@@ -115,11 +116,12 @@ class Guard:
         limit = MAX_DOCUMENT if scope["path"].startswith(_LARGE) else MAX_BODY
         if not length.isdecimal() or int(length[:20]) > limit:
             return _Refusal(413, "The request is too large", f"the limit is {limit >> 20} MB")
-        origin = headers.get("origin")
+        origins = headers.getlist("origin")
         has_token = "authorization" in headers or scope["path"].startswith("/hooks/")
-        if origin is not None and origin.lower() not in self._origins:
-            return _Refusal(403, "A request of another site", f"the origin {origin[:200]!r} is not this server")
-        if scope["method"] not in _SAFE and origin is None and not has_token:
+        other = next((origin for origin in origins if origin.lower() not in self._origins), None)
+        if other is not None:
+            return _Refusal(403, "A request of another site", f"the origin {other[:200]!r} is not this server")
+        if scope["method"] not in _SAFE and not origins and not has_token:
             return _Refusal(403, "The origin is missing", "send the header Origin, or a token in Authorization")
         return None
 
