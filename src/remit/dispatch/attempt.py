@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -178,6 +179,10 @@ class Attempt:
     async def _workspace(self) -> Path:
         job = self._job
         project = Path(job.workspace)
+        if not await asyncio.to_thread(
+            os.path.isdir, project
+        ):  # a worker leaves such a job; that of a command is the only one
+            raise UsageError(f"the folder {project} does not exist on this host")
         if job.isolation != WORKTREE:
             return project
         folder = worktree_of(job, self._settings)

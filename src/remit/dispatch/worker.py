@@ -11,6 +11,7 @@ import contextlib
 import logging
 import os
 import signal
+import socket
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
@@ -36,7 +37,7 @@ from remit.dispatch.model_client import build_model
 from remit.dispatch.models import KEYS, provider_of
 from remit.dispatch.telemetry import open_telemetry
 from remit.dispatch.worker_settings import Settings
-from remit.errors import EnvironmentBroken, UsageError
+from remit.errors import EnvironmentBroken, RemitError, UsageError
 from remit.registry.model_names import full_name
 from remit.store import jobs, ledger, review_queue, workers
 from remit.store.database import (
@@ -47,7 +48,9 @@ from remit.store.database import (
     DatabaseUnavailable,
     check_idle,
 )
+from remit.store.events import add_event
 from remit.store.jobs import AttemptFenced, Job
+from remit.store.storable import to_storable
 from remit.store.workers import HeartbeatThread
 
 log = logging.getLogger("remit.worker")
@@ -55,6 +58,8 @@ log = logging.getLogger("remit.worker")
 TASK = "remit.run"
 #: When to try a job again whose queue was full. Usually the end of another job wakes it earlier.
 _BUSY_SECONDS = 10.0
+#: When to look again for the folder of a job that does not exist on this host. Another host may take the job earlier.
+_FOLDER_SECONDS = 10.0
 #: The delay of a job that was returned to the queue because the database was unavailable.
 _RETURNED_SECONDS = 5.0
 #: The queue notifies workers of new tickets. A ticket that arrives while a worker polls is found after this time.
@@ -108,6 +113,8 @@ class Worker:
         self._strays = jobs.StrayScan()
         #: Jobs that this worker runs or is about to claim, with the number of their tickets.
         self._active: Counter[int] = Counter()
+        #: Jobs that this worker has left to other hosts, with their folders, which do not exist here.
+        self._left: dict[int, str] = {}
         #: Tickets that the statement which ended their job has removed.
         self._removed: set[int] = set()
         self._stopping = asyncio.Event()
@@ -239,7 +246,7 @@ class Worker:
         self._active[job] += 1
         try:
             claimed = await self._claim(job, context.job.id)
-            if claimed is not None:
+            if claimed is not None and not await self._leaves(claimed):
                 try:
                     await self._run(claimed, context)
                 finally:
@@ -276,10 +283,30 @@ class Worker:
             log.warning("job %s is returned to the queue: %s", job.id, error)
             await jobs.give_back(self._database, job.id, job.attempt, delay=_RETURNED_SECONDS)
         except Exception as error:  # any other error would recur: it ends the job, and the worker continues
-            log.exception("job %s failed", job.id, exc_info=error)
+            if not isinstance(error, RemitError):  # else the end of the job logs its message, which is enough
+                log.exception("job %s failed", job.id, exc_info=error)
             await fail_job(self._database, job, self._settings, error)
 
+    async def _leaves(self, job: Job) -> bool:
+        """Return a job whose folder does not exist on this host to the queue, for a host that has it."""
+        if job.is_cancelled or not self._is_listed or await asyncio.to_thread(os.path.isdir, job.workspace):
+            return False
+        self._left[job.id] = job.workspace
+        host = socket.gethostname()
+        why = f"the folder {job.workspace} does not exist on {host}; the job waits for a worker on a host that has it"
+        log.warning("job %s (%s) is left in the queue: %s", job.id, job.agent, why)
+        await add_event(self._database, job.id, "left", {"why": to_storable(why), "host": host}, job.attempt)
+        await jobs.leave(self._database, job.id, job.attempt, why, _FOLDER_SECONDS)
+        return True
+
     async def _claim(self, job: int, ticket: int | None) -> Job | None:
+        folder = self._left.get(job)
+        if folder is not None:
+            if not await asyncio.to_thread(os.path.isdir, folder):
+                if not await jobs.wake_later(self._database, job, _FOLDER_SECONDS):
+                    del self._left[job]
+                return None
+            del self._left[job]
         claimed = await jobs.claim(self._database, job, self.id, ticket, self._settings.queue_limits)
         if claimed == "busy":
             await jobs.wake_later(self._database, job, _BUSY_SECONDS)

@@ -227,6 +227,7 @@ def _event_text(kind: str, data: dict[str, Any]) -> tuple[str, str]:
         "resolved": _resolved_text(data),
         "started": f"attempt {data.get('attempt')} on {data.get('model')}",
         "turn": f"turn {data.get('turn')}",
+        "left": f"left in the queue: {data.get('why')}",
         "waiting": f"waiting {data.get('seconds')} s: {data.get('why')}",
         "program": f"running {data.get('command')}",
         "settings-changed": f"{data.get('path')}: settings changed; not obeyed until you run `remit doctor --confirm`",

@@ -126,15 +126,28 @@ async def give_back(database: Database, job: int, attempt: int, delay: float = 0
     await database.in_transaction(work)
 
 
-async def wake_later(database: Database, job: int, delay: float) -> None:
-    """Add a delayed ticket for a job that could not be claimed yet."""
+async def leave(database: Database, job: int, attempt: int, why: str, delay: float) -> None:
+    """Return a job that this host cannot run to the queue, unless another attempt owns it."""
 
     async def work(connection: Connection) -> None:
-        jobs = await rows(connection, "jobs.get", job=job)
-        if jobs and jobs[0]["state"] == "queued":
+        jobs = await rows(connection, "jobs.leave", job=job, attempt=attempt, why=to_storable(why))
+        if jobs:
             await enqueue(connection, job, jobs[0]["queue"], jobs[0]["priority"], delay)
 
     await database.in_transaction(work)
+
+
+async def wake_later(database: Database, job: int, delay: float) -> bool:
+    """Add a delayed ticket for a job that could not be claimed yet. Return False if it no longer waits."""
+
+    async def work(connection: Connection) -> bool:
+        jobs = await rows(connection, "jobs.get", job=job)
+        is_waiting = bool(jobs) and jobs[0]["state"] == "queued"
+        if is_waiting:
+            await enqueue(connection, job, jobs[0]["queue"], jobs[0]["priority"], delay)
+        return is_waiting
+
+    return await database.in_transaction(work)
 
 
 class StrayScan:

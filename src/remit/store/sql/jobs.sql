@@ -142,7 +142,7 @@ WITH taken AS (
 )
 UPDATE remit.jobs SET
     state = 'running', attempt = attempt + 1, worker = %(worker)s, ticket = %(ticket)s,
-    started = coalesce(started, now()), checkpoint = now(),
+    started = coalesce(started, now()), checkpoint = now(), error = NULL,
     tree_reserved_tokens = CASE WHEN jobs.id = taken.top
         THEN greatest(0, jobs.tree_reserved_tokens - taken.reserved_tokens) ELSE jobs.tree_reserved_tokens END,
     tree_reserved_cost = CASE WHEN jobs.id = taken.top
@@ -166,6 +166,13 @@ SELECT pg_advisory_xact_lock(hashtext('remit queue ' || %(queue)s))
 
 -- name: give_back
 UPDATE remit.jobs SET state = 'queued', worker = NULL
+WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
+RETURNING id, queue, priority
+
+-- name: leave
+-- Return a job that this host cannot run. The time until another host takes it does not count.
+UPDATE remit.jobs SET
+    state = 'queued', worker = NULL, error = %(why)s, started = CASE WHEN turns = 0 THEN NULL ELSE started END
 WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
 RETURNING id, queue, priority
 

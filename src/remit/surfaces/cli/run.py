@@ -44,7 +44,19 @@ from remit.surfaces.cli.printing import columns, operation_options, print_answer
 from remit.surfaces.cli.with_database import with_database
 
 #: Events that get a line if standard error is not a terminal.
-_PRINTED = ("resolved", "started", "turn", "tool", "tool-done", "waiting", "program", "told", "checked", "finished")
+_PRINTED = (
+    "resolved",
+    "left",
+    "started",
+    "turn",
+    "tool",
+    "tool-done",
+    "waiting",
+    "program",
+    "told",
+    "checked",
+    "finished",
+)
 Answer = Literal["leave", "cancel", "wait", "over"]
 _QUESTION = "Leave the job to a worker (l), cancel it (c), or continue waiting (w)? "
 _ANSWERS: dict[str, Answer] = {"l": "leave", "c": "cancel", "w": "wait"}
@@ -108,6 +120,8 @@ class ProgressDisplay:
             self._activity = "answering"
         elif event.kind == "waiting":
             self._activity = escape_control(f"waiting {data.get('seconds')} s: {data.get('why')}")[:60]
+        elif event.kind == "left":
+            self._activity = "waiting for a worker on a host that has the folder"
         elif event.kind == "usage":
             cost = f" ${data['cost']:.4f}" if data.get("cost") else ""
             self._used = f"{data.get('input', 0) + data.get('output', 0):,} tokens{cost}"
