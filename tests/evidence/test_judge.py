@@ -259,8 +259,9 @@ def test_a_claim_that_held_when_it_was_written_is_outdated_except_in_a_strict_te
     judgement = judge(claim, dated, strict=False)
     if plain.outcome in ACCUSING:
         assert (judgement.outcome, judgement.found) == ("outdated", then.found)
+        verb = "renamed" if facts.state == "missing" else "changed"
         assert explain(Checked(claim, dated, judgement)) == (
-            "true in aaaaaaaaa (2026-02-08), changed in bbbbbbbbb; now at src/app.py:71"
+            f"true in aaaaaaaaa (2026-02-08), {verb} in bbbbbbbbb; now at src/app.py:71"
         )
     else:
         assert judgement == plain
