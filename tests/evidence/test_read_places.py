@@ -93,6 +93,7 @@ def test_the_lines_below_a_label_of_a_file_belong_to_it(text: str, expected: str
         "Open `?q=foo&view=file&path=bar.py#L10` in a browser.",
         "It uses a bare `gotenberg/gotenberg:8` image.",
         "`src/*.py` and `src/**/test_*.py` and `…/`",
+        "`$HOME/src/ghost.py`, `${XDG_CONFIG_HOME}/shop/ghost.py` and `$SHOP_DIR/src/`",
         "It moved: `src/app.py:12` → `lib/app.py`".replace("`src/app.py:12`", "it"),
         "See https://example.com/src/ghost.py and [the guide](https://example.com/guide.html#L12).",
     ],
@@ -116,6 +117,7 @@ def test_a_text_that_stands_for_any_file_or_for_none_is_not_a_claim(text: str, t
         ("See src/nope.py?plain=1#L12", "src/nope.py:12 missing-file"),
         ("See <repo-root>/src/nope.py:12", "src/nope.py:12 missing-file"),
         ("line 1 of /etc/hosts", "/etc/hosts:1 outside"),
+        ("`$lib/ghost.py:3`", "$lib/ghost.py:3 missing-file"),
     ],
 )
 def test_a_name_that_may_be_a_file_is_a_claim(text: str, expected: str, tree: Path) -> None:
@@ -134,6 +136,10 @@ def test_a_name_that_may_be_a_file_is_a_claim(text: str, expected: str, tree: Pa
         ("`src/app.py` (L0, then the others)", "src/app.py exists"),
         ("[the login](src/ghost.py)", "src/ghost.py missing-file"),
         ("[the part](#part) and [mail](mailto:me@example.com)", ""),
+        ("[mail](mailto:me@example.org), [chat](xmpp:shop.py)", ""),
+        ("[the login](src%2Fapp.py#L12)", "src/app.py:12 exists"),
+        ("[the login](src/gh%6Fst.py)", "src/ghost.py missing-file"),
+        ("[the login](src%2Fapp%0A.py)", "src%2Fapp%0A.py missing-file"),
     ],
 )
 def test_a_link_is_one_claim_its_target(text: str, expected: str, tree: Path) -> None:

@@ -146,6 +146,12 @@ def test_anchors_are_made_as_github_and_generators_of_sites_make_them(
     assert outcomes == ["verified", "mismatch"]
 
 
+def test_the_target_of_a_link_is_decoded(remit: Remit, project: Path) -> None:
+    write(project, "docs/C++ and C#.md", "# Languages\n")
+    write(project, "docs/guide.md", "See [C](C%2B%2B%20and%20C%23.md).\n")
+    assert "docs/guide.md:1 exists C++ and C#.md" in remit("verify", "docs/guide.md", "--claims").words
+
+
 def test_an_anchor_of_a_page_made_of_docstrings_is_not_accused(remit: Remit, project: Path) -> None:
     write(project, "docs/api.md", "# API\n\n::: shop.cart\n")
     write(project, "AGENTS.md", "[Cart](docs/api.md#shop.cart.Cart)\n")
@@ -220,6 +226,18 @@ def test_a_document_is_read_once_to_find_what_a_change_made_false(
     # `total` has no successor that is long enough to be sure: nothing is corrected and read again.
     assert [violation["rule"] for violation in ran.json["results"][1]["violations"]] == ["reference-outdated"]
     assert sorted(read) == ["AGENTS.md", "docs/guide.md"]
+
+
+def test_files_that_git_cannot_compare_are_not_a_missing_commit(remit: Remit, project: Path) -> None:
+    base = git(project, "rev-parse", "HEAD")
+    blob = git(project, "rev-parse", "HEAD:src/cart.py")
+    write(project, "src/cart.py", "x = 1\n")
+    file = project / ".git/objects" / blob[:2] / blob[2:]
+    file.chmod(0o600)
+    file.unlink()
+    ran = remit("verify", "--affected-by", "HEAD")
+    assert ran.code not in (0, 1)
+    assert f"git cannot compare the files with {base}; run `git fsck`" in ran.err
 
 
 def test_only_the_named_documents_are_asked(remit: Remit, project: Path) -> None:

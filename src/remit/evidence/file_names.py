@@ -77,11 +77,12 @@ _IMAGE = lazy_pattern(r"(?:\b(?:docker|podman|images?|containers?|registry)\b[^\
 _IMAGE_TAG = lazy_pattern(r":[\w.\-]{1,20}[`\"']?\s(?:docker\s|container\s|base\s)?(?:images?|containers?|tags?)\b")
 _ABBREVIATIONS = lazy_pattern(r"[A-Z]{2,5}/[A-Z0-9.]{1,5}$")
 _BRACKET = lazy_pattern(r"[()\[\]{}]")
-#: A path that stands for any file, and a name that does so after `e.g.` or before `format`.
+#: A path that stands for any file, or is below a folder of the environment (`$HOME/x.py`); and a name that stands
+#: for any after `e.g.` or before `format`.
 _PLACEHOLDER = lazy_pattern(
     r"(?:^|/)(?:(?:path|absolute/path|full/path|relative/path)/to/|some/(?:path|file|dir|folder)\b|path/file\.\w+$|"
     r"(?:your|some)[-_]?(?:file|module|project|repo|repository|app|path|code|component|package|script|folder|dir|"
-    r"directory|service|test|config|feature|class|name|page|plugin)s?(?:[-_./]|$)|xxx\.\w{1,5}$)|(?-i:YYYY[-_]?MM[-_]?DD)",
+    r"directory|service|test|config|feature|class|name|page|plugin)s?(?:[-_./]|$)|xxx\.\w{1,5}$)|(?-i:YYYY[-_]?MM[-_]?DD|^\$(?:[A-Z][A-Z0-9_]+|\{[A-Z][A-Z0-9_]+\})/)",
     re.IGNORECASE,
 )
 _ANY_FOLDERS = frozenset(
@@ -290,6 +291,14 @@ def resolve_written(path: str, exists: Exists) -> tuple[str, int]:
     if path.isascii():
         return path, 0
     return _without_lead(path, exists)
+
+
+def unquoted_target(path: str, exists: Exists) -> str:
+    """Return the path that the target of a link names: `%20` is a space, unless a file has these three characters."""
+    if "%" not in path or exists(path):
+        return path
+    plain = _unquoted(path)
+    return plain if plain.isprintable() else path
 
 
 def _unquoted(path: str) -> str:

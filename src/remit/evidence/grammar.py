@@ -28,6 +28,7 @@ from remit.evidence.file_names import (
     path_parts,
     resolve_written,
     spaced_start,
+    unquoted_target,
     unwrap,
 )
 from remit.evidence.line_ranges import (
@@ -83,6 +84,7 @@ _LINK = lazy_pattern(
     r"\((?:<([^<>\n]++)>|([^()\s]*+(?:\([^()\s]*+\)[^()\s]*+){0,8}+)|(/[^()<>\"\n#:]{1,400}+(?:#L|:)\d[\d:L-]{0,20}))"
     r"(?:\s++\"[^\"\n]*+\")?\)"
 )
+_SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9+\-]{1,20}:(?!//|\d|L\d)")
 #: A file of another machine below a folder with a space: `/Users/me/New project/app.js`.
 _SPACED = lazy_pattern(
     r"(?:[A-Za-z]:)?(?:/(?:[^/\s`]{1,80}|(?=[^/\n]{0,80} )[^/\n`\"'<>|:.]{1,80})){2,20}/[^/\s`]{1,100}\.\w{1,8}"
@@ -344,6 +346,9 @@ def _links(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int,
             continue
         if target.startswith("file://"):
             target = _DRIVE.sub("", target.removeprefix("file://"))
+        if _SCHEME.match(target):
+            yield (*link.span(), [])  # an address without a server: `mailto:ann@shop.org`
+            continue
         if "://" in target:
             path = path_in_address(target, exists)
             targets = references_in(path + _fragment(target), exists, bare=True) if path else []
@@ -352,8 +357,7 @@ def _links(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int,
                 continue
         else:
             targets = references_in(target, exists, bare=True)
-        if spaced:
-            targets = [replace(reference, path=reference.path.replace("%20", " ")) for reference in targets]
+            targets = [replace(one, path=unquoted_target(one.path, exists)) for one in targets]
         if len(targets) == 1:
             yield _link_references(text, link, references_in(label, exists), targets[0], bare=bare)
 

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
-from remit.errors import UsageError
+from remit.errors import EnvironmentBroken, UsageError
 from remit.lazy import lazy_pattern
 from remit.regular_files import read_regular
 from remit.workspace.safe_git import (
@@ -100,6 +100,8 @@ def changed_lines(root: Path, rev: str, *, with_renames: bool = False) -> dict[s
     diff = _diff(root, *flags, "--end-of-options", rev)
     untracked = _untracked(root)
     if diff is None or untracked is None:
+        if run_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}"):
+            raise EnvironmentBroken(f"git cannot compare the files with {rev}; run `git fsck` to find the cause")
         raise UsageError(f"{root} has no commit {rev!r}; use a revision that `git rev-parse` accepts there")
     spans_by_file: dict[str, list[tuple[int, int]]] = {
         name: [(1, 1 << 40)] for name in decode_output(untracked).split("\0") if name
