@@ -177,6 +177,7 @@ def test_long_statements_are_cut_and_those_of_old_answers_are_dropped() -> None:
         decide_final(["x"], [UntrueStatement(text="all tests pass " * 99, proof="no " * 999)], made, settings)
     kept = [entry.statements for entry in made.decisions]
     assert [bool(statements) for statements in kept] == [False] * 20 + [True] * 10
+    assert kept[-1] is not None
     assert [len(kept[-1][0].text), len(kept[-1][0].proof)] == [240, 240]
 
 

@@ -125,7 +125,7 @@ def decide_final(
 
     decision = with_fault_policy(judge, ToolUse("answer"), state, settings, power="return")
     for earlier in [entry for entry in state.decisions if entry.statements][:-_MAX_ANSWERS]:
-        earlier.statements = []
+        earlier.statements = None
     return decision
 
 
@@ -285,8 +285,9 @@ def _record(decision: Decision, ruling: Ruling, call: ToolUse, state: SessionSta
         exception=decision.exception,
         delegate_to=decision.delegate_to,
         id=call.tool_use_id,
-        statements=ruling.statements,
     )
+    if ruling.statements:
+        entry.statements = ruling.statements
     if decision.tells_person:
         entry.told = True
     state.decisions.append(entry)

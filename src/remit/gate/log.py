@@ -32,7 +32,7 @@ def log_entries(state: SessionState, *, denied: bool = False) -> list[dict[str, 
 
 
 def _statements(entry: DecisionEntry) -> list[dict[str, str]]:
-    return [{"text": each.text, "proof": each.proof, "outcome": each.outcome} for each in entry.statements]
+    return [{"text": each.text, "proof": each.proof, "outcome": each.outcome} for each in entry.statements or ()]
 
 
 def is_denied(entry: dict[str, Any]) -> bool:

@@ -170,7 +170,7 @@ class DecisionEntry(StateEntry):
     mark: str = ""
     #: Whether the person reads the reason, too, although the call is allowed.
     told: bool = False
-    statements: list[UntrueStatement]
+    statements: list[UntrueStatement] | None = None
 
 
 class Declaration(StateEntry):
