@@ -15,6 +15,7 @@ from install_site import Site, everything
 
 from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
 from remit.clients.known_clients import CLIENTS
+from remit.clients.setup import mcp_entry
 from remit.clients.setup.file_changes import read_record
 from remit.clients.setup.install import plan_install
 from remit.clients.setup.mcp_entry import _with_server, _without_server, json_server_file, server_problem
@@ -235,6 +236,33 @@ def test_a_table_that_was_changed_since_stays(site: Site) -> None:
     file.write_text(text, encoding="utf-8")
     assert "was changed since, so it stays" in uninstall(site, "codex")
     assert file.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("client", ["claude-code", *FILES])
+def test_without_the_extra_install_and_doctor_name_the_command_that_helps(
+    site: Site, client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_entry, "find_spec", lambda _: None)
+    need = "it needs the extra `mcp`: pip install "
+    for _ in range(2):  # the second install changes nothing
+        shown = site.remit("install", client, "--mcp", "--project", str(site.project), "--yes").output
+        assert f"the MCP server does not start yet: {need}" in shown
+    [fact] = mcp_entry.mcp_facts(CLIENTS[client])
+    assert fact.level == "bad"
+    assert fact.words.startswith(f"the MCP server does not work: {need}")
+    assert "remit install" not in fact.words
+
+
+def test_doctor_advises_to_install_again_only_if_the_entry_is_wrong(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.install(is_with_mcp=True)
+    monkeypatch.setattr(mcp_entry, "_start_problem", lambda: "it gave no answer (x)")
+    [fact] = mcp_entry.mcp_facts(CLAUDE_CODE)
+    assert fact.words == "the MCP server does not work: it gave no answer (x)"
+    (site.project / ".mcp.json").unlink()
+    [fact] = mcp_entry.mcp_facts(CLAUDE_CODE)
+    assert fact.words.endswith("; run `remit install claude-code --mcp`")
 
 
 @pytest.mark.parametrize("client", FILES)

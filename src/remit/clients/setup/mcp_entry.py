@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from remit.clients.setup.settings_file import insert, named, parts, read_setting
 from remit.clients.setup.target import ClientSetup, InstallTarget, McpFile
 from remit.dispatch.health import HealthFact
 from remit.errors import RemitError, UsageError
+from remit.extras import need_of
 
 NAME = "remit"
 #: This installation, even if PATH has another `remit`, and nothing of the current folder.
@@ -69,8 +71,15 @@ def add_server(target: InstallTarget, earlier: AddedServer | None, *, is_wanted:
         space=earlier.space if earlier is not None and not (_is_toml(file) and space) else space,
     )
     change = FileChange(file.path, before.encode() if before is not None else None, after.encode(), is_shared=True)
-    notes = tuple(filter(None, [file.note.format(path=shown)])) if earlier is None else ()
-    return ServerChange(change if after != before else None, added, notes=notes)
+    notes = [file.note.format(path=shown)] if earlier is None else []
+    if need := _missing_extra():
+        notes.append(f"the MCP server does not start yet: it needs {need}")
+    return ServerChange(change if after != before else None, added, notes=tuple(filter(None, notes)))
+
+
+def _missing_extra() -> str:
+    """Return the extra that the server lacks, with the command that installs it; "" if it lacks none."""
+    return need_of("mcp") if find_spec("mcp") is None else ""
 
 
 def remove_server(target: InstallTarget, record: InstallRecord | None, kept: list[str]) -> FileChange | None:
@@ -223,10 +232,16 @@ def mcp_facts(client: ClientSetup) -> Iterator[HealthFact]:
             continue  # the checks of the hooks report it
         if record is None or record.mcp is None:
             continue
-        problem = server_problem(target, record) or _start_problem()
+        problem = server_problem(target, record)
+        if problem:  # only then another install helps
+            user = " --user" if is_user else ""
+            problem = f"{problem}; run `remit install {client.name}{user} --mcp`"
+        elif need := _missing_extra():
+            problem = f"it needs {need}"
+        else:
+            problem = _start_problem()
         if problem:
-            what = f"the MCP server does not work: {problem}; run `remit install {client.name} --mcp`"
-            yield HealthFact(client.name, "bad", what)
+            yield HealthFact(client.name, "bad", f"the MCP server does not work: {problem}")
         else:
             yield _listed(target)
 
