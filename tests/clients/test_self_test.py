@@ -31,6 +31,15 @@ CASES = {case.name: case for case in recorded_cases()}
 SCRIPT = "import sys; sys.stdin.read(); "
 
 
+@pytest.fixture(autouse=True)
+def client_on_path(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a program with the name of the client on PATH."""
+    program = tmp_path_factory.mktemp("bin") / "claude"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
+
+
 def entry(program: str) -> dict[str, Any]:
 
     return {"type": "command", "command": sys.executable, "args": ["-I", "-S", "-c", program], "timeout": 20}

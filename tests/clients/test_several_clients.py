@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 from install_site import Site, everything
@@ -10,6 +12,7 @@ from install_site import Site, everything
 from remit.clients.hooks.compiled import folder_of, project_of
 from remit.clients.hooks.hook_events import count_unknown, unknown_events, unknown_notice
 from remit.clients.known_clients import CLIENTS
+from remit.clients.setup.other_places import second_install_facts
 from remit.gate.session_store import open_session
 
 OTHERS = [name for name in CLIENTS if name != "claude-code"]
@@ -153,6 +156,50 @@ def test_an_install_for_all_projects_is_removed_without_a_trace(site: Site, clie
     done = site.remit("uninstall", client, "--user", "--yes")
     assert done.exception is None, done.output
     assert (everything(site.home), everything(site.project)) == before
+
+
+@pytest.mark.parametrize("client", OTHERS)
+def test_two_installs_whose_hooks_both_run_are_reported(site: Site, client: str) -> None:
+    run(site, "install", client)
+    assert list(second_install_facts(CLIENTS[client])) == []
+    shown = " ".join(site.remit("install", client, "--user", "--yes").output.split())
+    assert f"{client} is installed in this project, too, and here it would run the hooks of both" in shown
+    [fact] = second_install_facts(CLIENTS[client])
+    assert (fact.what, fact.level) == (client, "odd")
+    assert fact.words.endswith(f"for example with `remit uninstall {client} --user`")
+    run(site, "uninstall", client)
+    assert list(second_install_facts(CLIENTS[client])) == []
+
+
+def test_equal_hooks_of_claude_code_run_once_and_others_are_reported(site: Site) -> None:
+    warning = "would run the hooks of both"
+    assert warning not in site.remit("install", "claude-code", "--user", "--yes").output
+    assert warning not in run(site, "install", "claude-code")
+    assert list(second_install_facts(CLIENTS["claude-code"])) == []
+    shown = run(site, "install", "claude-code", "--http", "http://127.0.0.1:8321")
+    assert f"claude-code is installed for all your projects, too, and here it {warning}" in shown
+    [fact] = second_install_facts(CLIENTS["claude-code"])
+    assert warning in fact.words
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_that_is_not_on_the_path_is_named(
+    site: Site, client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git = Path(shutil.which("git") or "git").parent
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    program = CLIENTS[client].program
+    absent = f"`{program}` is not on PATH here; the hooks take effect where {client} runs"
+    assert absent in run(site, "install", client).splitlines()
+    if client == "claude-code":
+        monkeypatch.setattr(type(CLIENTS[client]), "_facts_of", lambda *_: iter(()))
+        assert [fact.level for fact in CLIENTS[client].facts(site.project) if fact.words == absent] == ["odd"]
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / program).write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "bin" / program).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{git}")
+    run(site, "uninstall", client)
+    assert "is not on PATH" not in run(site, "install", client)
 
 
 def test_an_install_clears_the_count_of_unknown_events(site: Site) -> None:

@@ -510,7 +510,9 @@ class TestFinalClaims:
         assert "still states what is not true: " in told
         assert '; and what no call of this session shows: "I committed it." (no call made a commit)' in told
         stored = [
-            (statement.text, statement.outcome) for entry in client.state.decisions for statement in entry.statements or ()
+            (statement.text, statement.outcome)
+            for entry in client.state.decisions
+            for statement in entry.statements or ()
         ]
         assert sorted(stored) == sorted(
             [

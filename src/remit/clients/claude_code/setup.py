@@ -25,6 +25,7 @@ from remit.clients.setup.hook_process import (
     scratch_project,
 )
 from remit.clients.setup.mcp_entry import COMMAND, json_server_file
+from remit.clients.setup.other_places import absent_program
 from remit.clients.setup.settings_file import own_hooks, read_settings
 from remit.clients.setup.target import ClientSetup, InstallTarget, McpFile, state_problem, user_folder
 from remit.dispatch.health import HealthFact
@@ -162,6 +163,8 @@ class ClaudeCode(ClientSetup):
         else:
             for path, text in installed.items():
                 yield from self._facts_of(path, text, state_problem(here))
+            if absent := absent_program(self):
+                yield HealthFact(_WHAT, "odd", absent)
 
     def _facts_of(self, path: Path, text: str, problem: str) -> Iterator[HealthFact]:
         entries = own_hooks(text, self.is_ours)

@@ -29,6 +29,7 @@ from remit.clients.setup.file_changes import (
     write_record,
 )
 from remit.clients.setup.mcp_entry import add_server
+from remit.clients.setup.other_places import absent_program, doubled_hooks
 from remit.clients.setup.settings_file import (
     added_by,
     containers_added,
@@ -111,6 +112,7 @@ def plan_install(
         http_secret=secret,
     )
     notes = [*_notes(target, http, {*wanted, target.settings} if recorded is None else set()), *server.notes]
+    notes += filter(None, (doubled_hooks(target, entries), absent_program(target.client) if changes else ""))
     kept = [*kept, *changed_since, *server.kept]
     return InstallPlan(target, changes, kept, notes, record, target.client.calls(http))
 
