@@ -22,7 +22,17 @@ from remit.evidence.model import Checked
 from remit.evidence.revisions import Revision
 from remit.evidence.sources import Sources
 from remit.workspace.commit import Commit
-from remit.workspace.git import changed_lines, main_branch, merge_base, renamed_files
+from remit.workspace.git import (
+    changed_lines,
+    has_commit,
+    has_tracked_changes,
+    head,
+    is_shallow,
+    main_branch,
+    merge_base,
+    renamed_files,
+)
+from remit.workspace.history import PROBLEMS
 
 #: The kind of a claim, its line, its position and its words.
 _Key = tuple[str, int, int, str]
@@ -37,6 +47,10 @@ class DocumentChange(msgspec.Struct, frozen=True):
     lines: dict[str, list[tuple[int, int]]]
     #: The old path of each renamed file.
     renamed: dict[str, str]
+    #: Why nothing was compared; empty: the files on disk differ from the commit, or the checked-out one does.
+    problem: str = ""
+    #: Whether the clone lacks a part of the history.
+    is_shallow: bool = False
 
     def is_changed(self, path: str, line: int) -> bool:
         """Return whether the change wrote a line of a document."""
@@ -50,9 +64,24 @@ def change_since(root: Path, rev: str) -> DocumentChange:
         raise UsageError("this checkout has no main branch to compare with; name a commit: --affected-by REV")
     base = merge_base(root, name)
     if base is None:
-        problem = f"{root} has no commit {name!r} that is related to the checked-out one"
-        raise UsageError(f"{problem}; in a shallow clone, fetch it first: git fetch --unshallow")
-    return DocumentChange(base, changed_lines(root, base, with_renames=True), renamed_files(root, base))
+        raise UsageError(_why_no_base(root, name))
+    problem = ""
+    if base == head(root) and not has_tracked_changes(root, base):
+        same = f"{name} is the checked-out commit {base[:12]}, and no tracked file is changed"
+        problem = f"nothing was compared: {same}; name an older commit, for example --affected-by HEAD~1"
+    lines, renamed = changed_lines(root, base, with_renames=True), renamed_files(root, base)
+    return DocumentChange(base, lines, renamed, problem, is_shallow(root))
+
+
+def _why_no_base(root: Path, name: str) -> str:
+    if not has_commit(root, name):
+        if Path(name).exists() or (root / name).exists():
+            return f"--affected-by needs a branch or commit, and {name!r} is a path: remit verify {name} --affected-by"
+        problem = f"{root} has no commit {name!r}"
+    else:
+        problem = f"{root} has no commit that {name!r} and the checked-out one have in common"
+    hint = "the clone is shallow: fetch the history with git fetch --unshallow"
+    return f"{problem}; {hint if is_shallow(root) else 'use a revision that `git rev-parse` accepts there'}"
 
 
 class Affected(NamedTuple):
@@ -112,7 +141,9 @@ class AffectedClaims:
     def _only(self, verdict: Verdict, keys: set[_Key]) -> Verdict:
         """Return a verdict on the accused ones of some claims of a document."""
         accused = [claim for claim in verdict.evidence.checked if claim.reliability is not None and _key(claim) in keys]
-        evidence = replace(verdict.evidence, checked=accused)
+        # A cut history is stated also if no claim asked for it: the base may be another one than a whole clone has.
+        problem = verdict.evidence.history_problem or (PROBLEMS["shallow"] if self._change.is_shallow else "")
+        evidence = replace(verdict.evidence, checked=accused, history_problem=problem)
         return with_evidence(verdict, evidence, self._options)
 
 

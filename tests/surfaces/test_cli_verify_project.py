@@ -240,6 +240,56 @@ def test_files_that_git_cannot_compare_are_not_a_missing_commit(remit: Remit, pr
     assert f"git cannot compare the files with {base}; run `git fsck`" in ran.err
 
 
+@pytest.mark.parametrize("words", [(), ("HEAD",), ("main",)], ids=["default", "HEAD", "main"])
+def test_a_commit_that_is_compared_with_itself_is_not_called_a_change(
+    remit: Remit, project: Path, words: tuple[str, ...]
+) -> None:
+    write(project, "untracked.txt", "built\n")
+    ran = remit("verify", "--affected-by", *words)
+    assert ran.code == 0
+    assert ran.lines[0].startswith("nothing was compared: ")
+    assert "is the checked-out commit" in ran.err
+    assert "--affected-by HEAD~1" in ran.err
+    assert "nothing was compared" in remit("verify", "--affected-by", *words, "--format", "markdown").out
+
+
+def test_staged_changes_on_the_main_branch_are_compared(remit: Remit, project: Path) -> None:
+    git(project, "rm", "-q", "src/cart.py")
+    ran = remit("verify", "--affected-by")
+    assert (ran.code, ran.err) == (1, "")
+    assert "claims made false since" in ran.out
+
+
+def test_a_shallow_history_is_stated_although_no_claim_asks_for_it(
+    remit: Remit, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project, "b.txt", "b\n")
+    commit(project, "Second")
+    git(tmp_path, "clone", "-q", "--depth", "1", project.as_uri(), "clone")
+    monkeypatch.chdir(tmp_path / "clone")
+    ran = remit("verify", "--affected-by")
+    assert (ran.code, ran.lines[0][:20]) == (0, "nothing was compared")
+    assert "the clone is shallow" in ran.out
+    other = remit("verify", "--affected-by", "HEAD~1")
+    assert other.code == 2
+    assert "git fetch --unshallow" in other.err
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "junit", "sarif"])
+def test_a_change_that_makes_nothing_false_is_stated_alike_in_every_format(
+    remit: Remit, project: Path, form: str
+) -> None:
+    write(project, "b.txt", "b\n")
+    commit(project, "Second")
+    ran = remit("verify", "--affected-by", "HEAD~1", "--format", form)
+    assert ran.code == 0
+    assert "no claim was made false" in ran.out
+    assert "no claims found" not in ran.out
+    assert str(project) not in ran.out
+    if form != "junit":
+        assert "(2 documents checked)" in ran.out
+
+
 def test_only_the_named_documents_are_asked(remit: Remit, project: Path) -> None:
     git(project, "checkout", "-q", "-b", "work")
     write(project, "src/cart.py", "X = 1\n")
@@ -250,7 +300,8 @@ def test_only_the_named_documents_are_asked(remit: Remit, project: Path) -> None
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--affected-by", "nowhere"], "has no commit 'nowhere'"),
+        (["--affected-by", "nowhere"], "has no commit 'nowhere'; use a revision"),
+        (["--affected-by", "AGENTS.md"], "'AGENTS.md' is a path: remit verify AGENTS.md --affected-by"),
         (["--affected-by", "main", "--fix"], "remove --rev, --fix"),
         (["--affected-by", "main", "--rev", "HEAD"], "remove --rev, --fix"),
         (["--write"], "add --fix"),

@@ -243,8 +243,9 @@ class Verified(NamedTuple):
     #: The corrections that were made, or with --affected-by those that `--fix` would make; None: not wanted.
     fixes: list[FixShape] | None = None
     waiting: Sequence[Correction] = ()
-    #: The commit that `--affected-by` compares with.
+    #: The commit that `--affected-by` compares with, and why nothing was compared.
     base: str = ""
+    problem: str = ""
 
 
 def sources_of(root: Path, wanted: Check | Verify) -> Sources:
@@ -293,7 +294,9 @@ def verify_texts(root: Path, wanted: Verify, texts: Iterable[NamedText], documen
             else:
                 verdicts += check_texts([text], options, sources)
     has_fixes = wanted.fix or (change is not None and wanted.form == "json")
-    return Verified(verdicts, proposed if has_fixes else None, waiting, change.base if change is not None else "")
+    base, problem = (change.base, change.problem) if change is not None else ("", "")
+    problem = problem if all(verdict.accepted for verdict in verdicts) else ""  # an untracked document is compared
+    return Verified(verdicts, proposed if has_fixes else None, waiting, base, problem)
 
 
 def _path_in(root: Path, name: str) -> str:

@@ -105,11 +105,13 @@ def check_junit(
     verdicts: Sequence[Verdict],
     command: str = "check",
     *,
+    is_change: bool = False,
     require_claims: bool = False,
     only: Reliability = "look",
 ) -> str:
     """Return the report as one `testsuites` document. `require_claims`: a text without claims fails.
 
+    `is_change`: only the claims that a change made false are reported.
     What is worth a look or was not checked is output of the case. `only` leaves out accusations that are less reliable.
     """
     failed = sum(not verdict.accepted or (require_claims and _has_no_claims(verdict)) for verdict in verdicts)
@@ -119,7 +121,8 @@ def check_junit(
     for verdict in verdicts:
         name = f"{verdict.agent or 'unknown agent'} at line {verdict.document.title_line}"
         if command == "verify":
-            name = claims_text(claims_of(verdict.evidence))
+            claims = claims_of(verdict.evidence)
+            name = claims_text(claims) if claims or not is_change else "no claim was made false"
         case = ElementTree.SubElement(
             suite, "testcase", {"classname": escape_control(verdict.path), "name": escape_control(name)}
         )

@@ -35,11 +35,11 @@ class _Document(NamedTuple):
 
 
 def project_lines(
-    verdicts: Sequence[Verdict], columns: int | None, *, root: str, since: str = "", only: Reliability = "look"
+    verdicts: Sequence[Verdict], columns: int | None, *, root: str, change: str = "", only: Reliability = "look"
 ) -> Iterator[Line]:
     """Yield the lines of the report. Without `columns`, for a pipe, each claim is one line that names its document.
 
-    `since` names the commit before a change, if only the claims that it made false are reported.
+    `change` states what a change made false, if only that is reported.
     """
     documents = sorted((_document(verdict, only) for verdict in verdicts), key=lambda document: document.order)
     for document in documents:
@@ -50,12 +50,12 @@ def project_lines(
     if looked:
         yield [Piece(f"worth a look ({sum(len(document.look) for document in looked):,})", "bold")]
         for document in looked:
-            listed = document.look[:_MAX_LOOK] if since else []
+            listed = document.look[:_MAX_LOOK] if change else []
             yield from (_row(document.path, entry, columns, is_dim=True) for entry in listed)
             if hidden := len(document.look) - len(listed):
                 count = format_count(hidden, "more claim" if listed else "claim")
                 yield [Piece(f"{_INDENT}{escape_control(document.path)}: {count}", "dim")]
-    yield from _summary(verdicts, documents, columns, root, since)
+    yield from _summary(verdicts, documents, columns, root, change)
 
 
 def _unreadable(verdicts: Sequence[Verdict], columns: int | None) -> Iterator[Line]:
@@ -122,20 +122,17 @@ def _truth(entry: ClaimEntry) -> str:
 
 
 def _summary(
-    verdicts: Sequence[Verdict], documents: Sequence[_Document], columns: int | None, root: str, since: str
+    verdicts: Sequence[Verdict], documents: Sequence[_Document], columns: int | None, root: str, change: str
 ) -> Iterator[Line]:
     claims = [entry for verdict in verdicts for entry in claims_of(verdict.evidence)]
     failing = sum(bool(document.failing) for document in documents)
-    if since:
-        number = sum(entry.fails for entry in claims)
-        made = f"{format_count(number, 'claim')} made false" if number else "no claim was made false"
-        text = f"{made} since {since[:12]} ({format_count(len(documents), 'document')} checked)"
-    else:
+    text = change
+    if not text:
         text = f"{format_count(len(documents), 'document')}, {failing:,} with failures; {claims_text(claims)}"
     for row in wrap_text(text, columns) if columns is not None else [text]:
         yield [Piece(row, "bold" if not failing else "bold red")]
     notes = [*history_problems(verdicts), f"checked against {escape_control(root)}, the files on disk"]
-    if not since and any(document.look for document in documents):
+    if not change and any(document.look for document in documents):
         notes.append("`remit verify FILE` lists what is worth a look")
     for note in notes:
         yield from ([Piece(row, "dim")] for row in (wrap_text(note, columns) if columns is not None else [note]))

@@ -282,12 +282,30 @@ def revision_text(verdict: Verdict) -> str:
     return f"the files on disk; the text states the commit {stated}, which the repository does not have"
 
 
+def change_text(verdicts: Sequence[Verdict], base: str, *, is_empty: bool = False) -> str:
+    """Return how many claims a change since a commit made false. `is_empty`: there is no change."""
+    number = sum(entry.fails for verdict in verdicts for entry in claims_of(verdict.evidence))
+    made = f"{format_count(number, 'claim')} made false" if number else "no claim was made false"
+    if is_empty:
+        return f"nothing was compared: {base[:12]} is the checked-out commit"
+    documents = len({verdict.path for verdict in verdicts})
+    return f"{made} since {base[:12]} ({format_count(documents, 'document')} checked)"
+
+
 def verify_markdown(
-    verdicts: Sequence[Verdict], root: str, fixes: Sequence[FixShape] = (), *, only: Reliability = "look"
+    verdicts: Sequence[Verdict],
+    root: str,
+    fixes: Sequence[FixShape] = (),
+    *,
+    change: str = "",
+    only: Reliability = "look",
 ) -> str:
-    """Return the report as Markdown, for example for a comment on a pull request. Untrusted text is code."""
+    """Return the report as Markdown, for example for a comment on a pull request. Untrusted text is code.
+
+    `change` states what a change made false, if only that is reported.
+    """
     claims = [entry for verdict in verdicts for entry in claims_of(verdict.evidence)]
-    lines = [f"**{_icon(verdicts, claims)} {claims_text(claims)}**", ""]
+    lines = [f"**{_icon(verdicts, claims)} {change or claims_text(claims)}**", ""]
     for heading, group in _tables(groups_of(verdicts, only)):
         lines += [f"**{heading} ({len(group):,})**", ""] if heading else []
         lines += ["| document | outcome | claim | reason |", "|---|---|---|---|"]
@@ -343,10 +361,16 @@ def _plain(text: str) -> str:
 
 
 def verify_sarif(
-    verdicts: Sequence[Verdict], version: str, *, require_claims: bool = False, only: Reliability = "look"
+    verdicts: Sequence[Verdict],
+    version: str,
+    *,
+    change: str = "",
+    require_claims: bool = False,
+    only: Reliability = "look",
 ) -> str:
     """Return the report as SARIF 2.1.0: a result for each violation, and a note for what is worth a look.
 
+    `change` states what a change made false, if only that is reported.
     `require_claims`: a notification for each text without claims, which is why the command fails.
     """
     claims = [claims_of(verdict.evidence) for verdict in verdicts]
@@ -363,7 +387,7 @@ def verify_sarif(
         "tool": {"driver": driver},
         "automationDetails": {"id": "remit-verify/"},
         "results": [{**result, "ruleIndex": rules.index(result["ruleId"])} for result in results],
-        "properties": {"claims": claims_text([entry for entries in claims for entry in entries])},
+        "properties": {"claims": change or claims_text([entry for entries in claims for entry in entries])},
     }
     if problems := history_problems(verdicts):
         run["properties"]["history"] = "; ".join(problems)

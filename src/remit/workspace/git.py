@@ -100,7 +100,7 @@ def changed_lines(root: Path, rev: str, *, with_renames: bool = False) -> dict[s
     diff = _diff(root, *flags, "--end-of-options", rev)
     untracked = _untracked(root)
     if diff is None or untracked is None:
-        if run_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}"):
+        if has_commit(root, rev):
             raise EnvironmentBroken(f"git cannot compare the files with {rev}; run `git fsck` to find the cause")
         raise UsageError(f"{root} has no commit {rev!r}; use a revision that `git rev-parse` accepts there")
     spans_by_file: dict[str, list[tuple[int, int]]] = {
@@ -117,6 +117,21 @@ def changed_lines(root: Path, rev: str, *, with_renames: bool = False) -> dict[s
     return spans_by_file
 
 
+def has_commit(root: Path, rev: str) -> bool:
+    """Return whether a revision names a commit that the repository has."""
+    return bool(run_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}"))
+
+
+def has_tracked_changes(root: Path, rev: str) -> bool:
+    """Return whether a tracked file below the root differs from a commit."""
+    return bool(_diff(root, "--name-only", "--end-of-options", rev))
+
+
+def is_shallow(root: Path) -> bool:
+    """Return whether the history of a clone is cut."""
+    return (run_git(root, "rev-parse", "--is-shallow-repository") or b"").strip() == b"true"
+
+
 def renamed_files(root: Path, rev: str) -> dict[str, str]:
     """Return the old path of each file below the root that was renamed since a commit."""
     listed = _diff(root, "--find-renames", "--name-status", "--diff-filter=R", "-z", "--end-of-options", rev)
@@ -126,7 +141,7 @@ def renamed_files(root: Path, rev: str) -> dict[str, str]:
 
 def merge_base(root: Path, rev: str) -> str | None:
     """Return the commit at which the checked-out one left another; None without one."""
-    if not run_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}"):
+    if not has_commit(root, rev):
         return None
     commit = run_git(root, "merge-base", "--end-of-options", rev, "HEAD")
     return decode_output(commit).strip() or None if commit else None

@@ -31,7 +31,7 @@ from remit.reports.claim_details import explain_lines
 from remit.reports.formats import check_github, check_json, check_junit
 from remit.reports.layout import Line, Piece, escape_control, format_count
 from remit.reports.verify_project import project_lines, verify_badge
-from remit.reports.verify_text import verify_lines, verify_markdown, verify_sarif
+from remit.reports.verify_text import change_text, verify_lines, verify_markdown, verify_sarif
 from remit.surfaces.cli.attesting import Documents, attest_verdicts
 from remit.surfaces.cli.named_files import display_name, display_root, find_repository, find_texts
 from remit.surfaces.cli.printing import (
@@ -86,6 +86,8 @@ def command(wanted: Verify) -> int:
         answer = verify_texts(chosen.root, wanted, read_documents(chosen.files, documents, notice.update), names)
     if answer.waiting and _may_write(answer, wanted):
         answer = write_corrections(answer)
+    if answer.problem:
+        click.echo(f"remit: {escape_control(answer.problem)}", err=True)
     _print(answer, chosen, wanted)
     options = verify_options(wanted)
     empty = finish_documents(wanted, documents, answer.verdicts, options, chosen.root)
@@ -195,27 +197,29 @@ def _diff_lines(waiting: Correction) -> Iterator[Line]:
 
 def _print(answer: Verified, texts: _Texts, wanted: Verify) -> None:
     form, verdicts, fixes, base = wanted.form, answer.verdicts, answer.fixes, answer.base
-    only, required, root = wanted.only, wanted.require_claims, str(texts.root)
-    shown = f"{display_root(texts.root)} ({texts.origin})"
+    only, required, root = wanted.only, wanted.require_claims, display_root(texts.root)
+    shown = f"{root} ({texts.origin})"
+    summary = change_text(verdicts, base, is_empty=bool(answer.problem)) if base else ""
     if wanted.explain is not None:
         _print_explanation(verdicts, wanted.explain)
     elif form == "text" and (base or (texts.is_project and not wanted.claims and not fixes)):
-        print_lines(project_lines(verdicts, terminal_columns(), root=shown, since=base, only=only))
+        print_lines(project_lines(verdicts, terminal_columns(), root=shown, change=summary, only=only))
     elif form == "text":
         width = terminal_columns()
         print_lines(verify_lines(verdicts, width, root=shown, every=wanted.claims, only=only, fixes=fixes or ()))
     elif form == "markdown":
-        print_text(verify_markdown(verdicts, root, fixes or (), only=only))
+        print_text(verify_markdown(verdicts, root, fixes or (), change=summary, only=only))
     elif form == "sarif":
-        print_text(verify_sarif(verdicts, package.__version__, require_claims=required, only=only))
+        version = package.__version__
+        print_text(verify_sarif(verdicts, version, change=summary, require_claims=required, only=only))
     elif form == "json":
-        print_text(check_json(verdicts, root, fixes))
+        print_text(check_json(verdicts, str(texts.root), fixes))
     elif form == "badge":
         print_text(verify_badge(verdicts))
     elif form == "github":
         print_text(check_github(verdicts, require_claims=required, only=only))
     else:
-        print_text(check_junit(verdicts, "verify", require_claims=required, only=only))
+        print_text(check_junit(verdicts, "verify", is_change=bool(base), require_claims=required, only=only))
 
 
 def _print_explanation(verdicts: list[Verdict], claim: str) -> None:
