@@ -8,6 +8,7 @@ import re
 import select
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
@@ -56,6 +57,15 @@ class DatabaseUnavailable(EnvironmentBroken):
     """The database did not become available in time."""
 
 
+class Patience(NamedTuple):
+    """How long to wait for a database that does not answer."""
+
+    #: How long to retry a statement; None: for a minute.
+    retry_seconds: float | None = None
+    #: How long to wait for a connection; None: as long as other tasks use all of them, then as long as the pool.
+    wait_seconds: float | None = None
+
+
 class Database:
     """The store in one process: a pool of connections."""
 
@@ -66,9 +76,16 @@ class Database:
         self.address = target.address
         self._pool = pool
         self._revive = revive
+        self.patience = Patience()
         #: Waiting for another task is not an outage: only one that has a slot asks the pool, which gives up in seconds.
         self._slots = asyncio.Semaphore(pool.max_size)
         self._holders: set[asyncio.Task[Any] | None] = set()
+
+    def within(self, patience: Patience) -> Database:
+        """Return the same store with other limits: not every caller can wait for a minute until it answers again."""
+        limited = copy(self)
+        limited.patience = patience
+        return limited
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
@@ -78,13 +95,21 @@ class Database:
             async with self._pooled() as connection:
                 yield connection
             return
-        async with self._slots:
-            self._holders.add(task)
-            try:
-                async with self._pooled() as connection:
-                    yield connection
-            finally:
-                self._holders.discard(task)
+        await self._take_slot()
+        self._holders.add(task)
+        try:
+            async with self._pooled() as connection:
+                yield connection
+        finally:
+            self._holders.discard(task)
+            self._slots.release()
+
+    async def _take_slot(self) -> None:
+        try:
+            async with asyncio.timeout(self.patience.wait_seconds):
+                await self._slots.acquire()
+        except TimeoutError:
+            raise PoolTimeout(f"all connections were in use for {self.patience.wait_seconds:g} seconds") from None
 
     @asynccontextmanager
     async def _pooled(self) -> AsyncIterator[Connection]:
@@ -95,7 +120,7 @@ class Database:
         """
         task = asyncio.current_task()
         before = task.cancelling() if task is not None else 0
-        async with self._pool.connection() as connection:
+        async with self._pool.connection(self.patience.wait_seconds) as connection:
             if task is not None and task.cancelling() > before:
                 raise asyncio.CancelledError
             yield connection
@@ -174,9 +199,10 @@ class Database:
     async def with_retry(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run work that may be repeated, again and again while the database may be restarting.
 
-        Raises DatabaseUnavailable after `RETRY_SECONDS`, or at once if the disk is full.
+        Raises DatabaseUnavailable after a minute or the limit of its patience, or at once if the disk is full.
         """
-        deadline = asyncio.get_running_loop().time() + RETRY_SECONDS
+        limit = RETRY_SECONDS if self.patience.retry_seconds is None else self.patience.retry_seconds
+        deadline = asyncio.get_running_loop().time() + limit
         while True:
             try:
                 return await work()

@@ -27,6 +27,7 @@ _PROBLEMS = {
     "401": "the token is missing or not valid",
     "403": "the role does not include this operation, or the request comes from another site",
     "422": "the request cannot be processed; `detail` states why",
+    "503": "the database is unavailable, or the server is busy; try again later",
 }
 
 

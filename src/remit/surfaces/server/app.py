@@ -18,6 +18,7 @@ from remit import __version__
 from remit.errors import EnvironmentBroken
 from remit.extras import need_of
 from remit.store.access import audit_log, begin_session, end_session
+from remit.store.database import Patience
 from remit.surfaces.server import (
     agent_pages,
     job_pages,
@@ -101,6 +102,8 @@ class McpEndpoint:
         return server.session_manager
 
 
+#: How long a request waits for the database.
+_PATIENCE = Patience(retry_seconds=4.0, wait_seconds=2.0)
 #: Requests whose documents are checked at the same time; the others wait.
 _CHECKS = 2
 _LOG_ROWS = 200
@@ -148,7 +151,13 @@ async def static(request: Request) -> Response:
 
 
 async def health(_: Request) -> Response:
-    """Answer that the server runs; nothing else without a session."""
+    """Answer that the server runs, also while its database is unavailable."""
+    return Response("ok\n", media_type="text/plain")
+
+
+async def ready(request: Request) -> Response:
+    """Answer whether the server can answer requests: its database is available."""
+    await site_of(request).database.rows("workers.clock")
     return Response("ok\n", media_type="text/plain")
 
 
@@ -175,10 +184,12 @@ async def log_redirect(request: Request) -> Response:
 
 def build_app(site: Site) -> ASGIApp:
     """Return the application."""
+    site = site._replace(database=site.database.within(_PATIENCE))
     routes = [
         Route("/login", login, methods=["GET", "POST"]),
         Route("/logout", logout, methods=["POST"]),
         Route("/health", health),
+        Route("/ready", ready),
         Route("/static/{name}", static),
         Route("/live", streams.live),
         Route("/log", log),

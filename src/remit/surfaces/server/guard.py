@@ -18,7 +18,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from remit.store.access import Person, person_of_session, person_of_token
-from remit.surfaces.server.site import Site, problem_response, render, see_other
+from remit.store.database import CONNECTION_ERRORS, DatabaseUnavailable
+from remit.surfaces.server.site import Site, log, problem_response, render, see_other, unavailable_response
 
 MAX_BODY = 1024 * 1024
 #: Documents and payloads of hooks may be larger.
@@ -30,7 +31,7 @@ MAX_REQUESTS = 500
 _MAX_HEAD = 32 * 1024
 _SAFE = ("GET", "HEAD")
 #: Addresses that need no session: the login page and what it consists of. Hooks send their own secret.
-_OPEN = ("/login", "/static/", "/hooks/", "/health")
+_OPEN = ("/login", "/static/", "/hooks/", "/health", "/ready")
 _API = ("/api/", "/hooks/", "/mcp")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -65,6 +66,8 @@ class Guard:
         self._site = site
         self._origins = {f"{scheme}://{host}" for host in site.address.hosts for scheme in _schemes(site)}
         self._open = 0
+        #: Whether the last request that needed the database did not reach it.
+        self._is_cut_off = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
@@ -92,9 +95,7 @@ class Guard:
         if refusal is not None:
             response = _refused(scope, refusal)
         elif not scope["path"].startswith(_OPEN):
-            scope["state"]["person"] = person = await self._person(headers)
-            if person is None:
-                response = _sign_in(scope, headers)
+            response = await self._identify(scope, headers)
         if response is not None:
             await response(scope, receive, sender)
             return
@@ -124,6 +125,20 @@ class Guard:
         if scope["method"] not in _SAFE and not origins and not has_token:
             return _Refusal(403, "The origin is missing", "send the header Origin, or a token in Authorization")
         return None
+
+    async def _identify(self, scope: Scope, headers: Headers) -> Response | None:
+        """Set who sends a request. Return the answer if it is refused, or the database is unavailable."""
+        try:
+            scope["state"]["person"] = person = await self._person(headers)
+        except (DatabaseUnavailable, *CONNECTION_ERRORS) as error:
+            if not self._is_cut_off:
+                log.warning("requests fail: %s", " ".join(str(error).split()))
+            self._is_cut_off = True
+            return unavailable_response(Request(scope), error)
+        if self._is_cut_off:
+            log.warning("the database is available again")
+        self._is_cut_off = False
+        return None if person is not None else _sign_in(scope, headers)
 
     async def _person(self, headers: Headers) -> Person | None:
         """Return who sends a request: by a token, or else by the session cookie."""

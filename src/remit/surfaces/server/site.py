@@ -27,7 +27,7 @@ from remit.operations.review_items import whole_number
 from remit.operations.served import Caller, Store
 from remit.reports.layout import escape_control
 from remit.store.access import AuditedWrite, Person, Role, audited
-from remit.store.database import Database
+from remit.store.database import CONNECTION_ERRORS, Database, DatabaseUnavailable
 from remit.store.events import ChangeFeed
 from remit.store.review_queue import AlreadyDecided, ItemTaken
 from remit.surfaces.server import page_formats
@@ -43,6 +43,8 @@ NAVIGATION = (
     ("/agents", "Agents"),
     ("/calibration", "Calibration"),
 )
+#: Seconds after which a program may ask again while the database is unavailable.
+_RETRY_AFTER = 5
 _MAX_FIELDS = 50
 _MAX_WORDS = 100
 _MAX_NUMBER = 2**63 - 1
@@ -263,6 +265,8 @@ async def on_remit_error(request: Request, error: Exception) -> Response:
     """Answer an error that Remit raised on purpose."""
     status = 500
     title = "The request failed"
+    if isinstance(error, DatabaseUnavailable):
+        return unavailable_response(request, error)
     if isinstance(error, Forbidden):
         status, title = 403, "Not permitted"
     # The modules below raise UsageError for a number that does not exist, with a message that starts so.
@@ -275,6 +279,19 @@ async def on_remit_error(request: Request, error: Exception) -> Response:
     elif isinstance(error, EnvironmentBroken):
         status, title = 503, "A part that this needs does not work"
     return _error_response(request, status, title, str(error))
+
+
+def unavailable_response(request: Request, error: Exception) -> Response:
+    """Answer that the database is unavailable, for now."""
+    details = " ".join(str(error).split())
+    response = _error_response(request, 503, "The database is unavailable", f"{details}; try again later")
+    response.headers["retry-after"] = str(_RETRY_AFTER)
+    return response
+
+
+async def on_connection_error(request: Request, error: Exception) -> Response:
+    """Answer a request whose connection to the database was lost."""
+    return unavailable_response(request, error)
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
@@ -291,4 +308,9 @@ async def on_bug(request: Request, error: Exception) -> Response:
     return _error_response(request, 500, "This is a bug in remit", "the log of the server has the details")
 
 
-HANDLERS = {RemitError: on_remit_error, HTTPException: on_http_error, Exception: on_bug}
+HANDLERS: dict[Any, Any] = {
+    RemitError: on_remit_error,
+    HTTPException: on_http_error,
+    Exception: on_bug,
+    **dict.fromkeys(CONNECTION_ERRORS, on_connection_error),
+}

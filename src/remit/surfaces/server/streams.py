@@ -13,6 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from remit.errors import EnvironmentBroken, UsageError
 from remit.operations.review_items import whole_number
 from remit.store import jobs
+from remit.store.database import Patience
 from remit.store.events import Event, events_since
 from remit.surfaces.server.site import Site, number_of, person_of, site_of
 
@@ -90,12 +91,13 @@ async def _changes(site: Site, topics: list[str]) -> AsyncIterator[bytes]:
 
 
 async def _events(site: Site, job: int, after: int) -> AsyncIterator[bytes]:
+    database = site.database.within(Patience())  # a stream outlasts a restart of the database
     async with site.feed.subscribe([f"job:{job}"]) as subscription:
         yield b"retry: 2000\n\n"
         while not subscription.is_closed:
             # The state first: the events of a job that ended before are all stored.
-            is_finished = (await jobs.get(site.database, job)).state == "finished"
-            while events := await events_since(site.database, job, after):
+            is_finished = (await jobs.get(database, job)).state == "finished"
+            while events := await events_since(database, job, after):
                 for event in events:
                     yield _encode(event)
                     after = event.id
