@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from plan_building import CUT, READ, agent, one, phase, plan, result, says
 from support.commands import ANTHROPIC
@@ -170,3 +171,42 @@ async def test_a_program_that_delegates_closes_all_its_resources(play: Play, mon
     told = [line for line in complaints.decode().splitlines() if not line.startswith("[plugins] ")]
     assert told == [], "there are no warnings"
     assert said.decode().split() == ["accepted", "accepted"]
+
+
+@pytest.mark.usefixtures("here")
+async def test_submit_takes_the_options_of_the_queue(play: Play) -> None:
+    async with play(*says(result("scout"))) as fleet:
+        options = {"key": "a-1", "priority": 5, "queue": "nightly", "delay": 60, "model": ANTHROPIC}
+        first = await remit.submit("scout", "look", repo=fleet.project, **options)
+        assert await remit.submit("scout", "look", repo=fleet.project, **options) == first
+        job = await fleet.job(first)
+        assert (job.idempotency_key, job.priority, job.queue, job.agent) == ("a-1", 5, "nightly", "scout")
+        assert await fleet.rows("SELECT due > now() FROM remit.jobs") == [(True,)]
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(("name", "hint"), [("kye", "key"), ("prompt", ""), ("first_queue", "")])
+async def test_submit_refuses_an_unknown_option(play: Play, name: str, hint: str) -> None:
+    async with play() as fleet:
+        with pytest.raises(UsageError, match=f"a job has no option '{name}'.*{hint}"):
+            await remit.submit("scout", "look", repo=fleet.project, **{name: "a-1"})
+        assert await fleet.rows("SELECT 1 FROM remit.jobs") == []
+
+
+@pytest.mark.usefixtures("here")
+async def test_many_concurrent_submissions_share_few_connections(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = 0
+    connect = psycopg.AsyncConnection.connect
+
+    async def counted(*arguments: Any, **options: Any) -> Any:
+        nonlocal opened
+        opened += 1
+        return await connect(*arguments, **options)
+
+    async with play() as fleet:
+        monkeypatch.setattr(psycopg.AsyncConnection, "connect", counted)
+        waiting = (remit.submit("scout", f"part {number}", repo=fleet.project, model=ANTHROPIC) for number in range(60))
+        numbers = await asyncio.gather(*waiting)
+        assert len(set(numbers)) == 60
+        assert opened <= 11, "the first connection and those of one pool"
+        assert await remit.submit("scout", "after them", repo=fleet.project, model=ANTHROPIC) not in numbers

@@ -23,7 +23,7 @@ from remit.dispatch.submit import Queueing, Resolving
 from remit.dispatch.submit import submit as submit_job
 from remit.dispatch.telemetry import open_telemetry
 from remit.dispatch.worker_settings import Settings, load_settings
-from remit.errors import UsageError
+from remit.errors import UsageError, did_you_mean
 from remit.ledger.items import ItemOrigin, NewItem
 from remit.ledger.ledger_entries import LedgerEntry
 from remit.ledger.recorded_merge import record_of
@@ -38,10 +38,10 @@ from remit.orchestrate.plan_progress import KeyFacts, ProgressRecorder
 from remit.orchestrate.remote import RemoteServer
 from remit.orchestrate.review_team import reviewed_scope
 from remit.orchestrate.steps import ChangeCallback, DelegationStepper, PlanContext, SpareQueue
-from remit.registry.definition import digest_of
+from remit.registry.definition import JobRequest, digest_of
 from remit.registry.resolution import resolve
 from remit.store import jobs, ledger, plans
-from remit.store.database import Database, open_database
+from remit.store.database import Database, open_database, shared_database
 from remit.store.events import JobEndListener
 from remit.store.ledger import learned_note
 from remit.store.plans import Delegation, Escalation, PhaseRow, PlanLease, PlanRow, PlanState
@@ -317,25 +317,40 @@ async def submit(
     server: RemoteServer | None = None,
     queueing: Queueing = Queueing(),  # noqa: B008 (it never changes)
     resolving: Resolving = Resolving(),  # noqa: B008 (it never changes)
-    **fields: Any,
+    **options: Any,
 ) -> int:
     """Put a job into the queue and return its number, as `remit submit` does. A worker runs it.
 
     With `server`, the job is submitted to that server, where `repo` is relative to the server's folder.
 
     `agent` is a definition, None for a job without one; a definition that is unknown here is looked up by the worker.
-    `fields` are those of `JobRequest`, such as `system`, `allowed_tools`, `model` and `contract`.
+    `options` are how it is queued (`key`, `priority`, `queue`, `delay`, `parent` and the limits of its tree) and the
+    fields of `JobRequest`, such as `system`, `allowed_tools`, `model` and `contract`. Raises UsageError for others.
+    Calls that run at the same time share their connections.
     """
+    how, fields = _split_options(options)
+    queueing = queueing._replace(**how)
     if server is not None:
-        how = {name: value for name, value in queueing._asdict().items() if value != Queueing._field_defaults[name]}
-        submitted_there = await asyncio.to_thread(server.submit, agent, task, repo=str(repo), **how, **fields)
+        changed = {name: value for name, value in queueing._asdict().items() if value != Queueing._field_defaults[name]}
+        submitted_there = await asyncio.to_thread(server.submit, agent, task, repo=str(repo), **changed, **fields)
         return int(submitted_there["id"])
     root = Path(repo)
     settings = load_settings(start=root)
     request = {**fields, "prompt": task, "subagent_def": agent}
-    async with open_database(settings.database, settings.data) as database:
+    async with shared_database(settings.database, settings.data) as database:
         submitted = await submit_job(database, request, settings, root, queueing=queueing, resolving=resolving)
     return submitted.id
+
+
+def _split_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options for the queue, and the fields of its request. Raises UsageError for others."""
+    queueing = set(Queueing._fields) - {"agent", "first_queue", "tree"}
+    request = set(JobRequest.__struct_fields__) - {"prompt", "subagent_def"}
+    for name in options:
+        if name not in queueing | request:
+            raise UsageError(f"a job has no option {name!r}{did_you_mean(name, queueing | request)}")
+    how = {name: value for name, value in options.items() if name in queueing}
+    return how, {name: value for name, value in options.items() if name not in queueing}
 
 
 async def delegate(agent: str, task: str, *, repo: str | Path = ".", **options: Any) -> DelegationResult:

@@ -7,13 +7,14 @@ import os
 import re
 import select
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -259,6 +260,46 @@ async def open_database(
     finally:
         if server is not None:
             await asyncio.to_thread(server.close)
+
+
+class _Shared:
+    """A database that several tasks use: the first one opens it, and the last one closes it."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._users = 0
+        self._stack = AsyncExitStack()
+        self._database: Database | None = None
+
+    async def enter(self, address: str | None, folder: Path) -> Database:
+        async with self._lock:
+            if self._database is None:
+                self._database = await self._stack.enter_async_context(open_database(address, folder))
+            self._users += 1
+            return self._database
+
+    async def leave(self) -> None:
+        async with self._lock:
+            self._users -= 1
+            if not self._users:
+                self._database = None
+                await self._stack.aclose()
+
+
+#: The databases that tasks of each event loop share, by address and folder.
+_shared: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str | None, Path], _Shared]] = WeakKeyDictionary()
+
+
+@asynccontextmanager
+async def shared_database(address: str | None, folder: Path) -> AsyncIterator[Database]:
+    """Open a database, or use the one that another task of this event loop has open: many use few connections."""
+    databases = _shared.setdefault(asyncio.get_running_loop(), {})
+    shared = databases.setdefault((address, folder), _Shared())
+    database = await shared.enter(address, folder)
+    try:
+        yield database
+    finally:
+        await asyncio.shield(shared.leave())
 
 
 def _prepare(folder: Path) -> None:
