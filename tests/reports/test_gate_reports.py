@@ -181,6 +181,28 @@ def test_long_statements_are_cut_and_those_of_old_answers_are_dropped() -> None:
     assert [len(kept[-1][0].text), len(kept[-1][0].proof)] == [240, 240]
 
 
+@pytest.mark.parametrize("columns", [80, 140])
+def test_each_label_is_followed_by_a_space_and_a_session_has_its_whole_id(columns: int) -> None:
+    made, settings = (
+        SessionState("0f3c1e8a-1111-4222-8333-444455556666"),
+        GateSettings.from_mapping({"mode": "observe"}),
+    )
+    made.window.add("src/a.py", 11)
+    made.decisions.append(DecisionEntry(at=5.0, tool="Edit", decision="allow", would="deny", rule="edit-code"))
+    made.decisions.append(DecisionEntry(at=5.0, tool="answer", decision="allow", would="deny", rule="final-claims"))
+    status = plain_lines(status_lines(status_shape(made, settings, [], [], project="/p", today="2026-05-05"), columns))
+    assert "  direct reads 1 file, 11 lines\n" in status
+    assert "  decisions    would have been: 2 deny\n" in status
+    new, verify = SessionState(""), GateSettings.from_mapping({"mode": "verify"})
+    shape = status_shape(new, verify, [], [], project="/p", today="2026-05-05")
+    assert plain_lines(status_lines(shape, columns)).count("\n") == 1, "nothing was recorded"
+    assert "0 decisions" in plain_lines(log_lines(new, columns, denied=False))
+    log = plain_lines(log_lines(made, columns, denied=False))
+    assert log.startswith(f"session {made.session}{'  ' if columns == 140 else chr(10)}")
+    assert "2 decisions, 1 would have been denied, 1 answer would have been sent back\n" in log
+    assert all(display_width(line) <= columns for line in log.splitlines())
+
+
 def test_an_answer_is_sent_back_and_not_denied() -> None:
     made, settings = SessionState("s"), GateSettings.from_mapping({"mode": "verify"})
     made.decisions.append(DecisionEntry(at=5.0, tool="answer", decision="deny", rule="final-claims", reason="untrue"))

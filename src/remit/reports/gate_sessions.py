@@ -95,7 +95,7 @@ def log_lines(state: SessionState, columns: int, *, denied: bool) -> Iterator[Li
     returned = [entry for entry in refused if entry.get("tool") == _ANSWER]
     counts = [f"{len(refused) - len(returned)} {verb}"] if len(refused) > len(returned) or not returned else []
     counts += [f"{_count(len(returned), 'answer')} {verb.replace('denied', 'sent back')}"] if returned else []
-    yield _head(state, f"{_count(len(state.decisions), 'decision')}, {', '.join(counts)}", columns)
+    yield from _head(state, f"{_count(len(state.decisions), 'decision')}, {', '.join(counts)}", columns)
     if not entries:
         yield [Piece("no denied calls" if denied else "no recorded decisions", "dim")]
     for entry in entries:
@@ -223,13 +223,16 @@ def _answer_line(entry: Mapping[str, Any], more: str = "") -> Line:
     ]
 
 
-def _head(state: SessionState, summary: str, columns: int) -> Line:
-    width = columns - display_width(summary) - 11
-    return [
-        Piece("session ", "bold"),
-        Piece(cut_width(escape_control(state.session), width)),
-        Piece(f"  {summary}", "dim"),
-    ]
+def _head(state: SessionState, summary: str, columns: int) -> Iterator[Line]:
+    """Yield the whole id, with which other commands find the session, and the summary, which may need its own row."""
+    session = escape_control(state.session)
+    if display_width(f"session {session}  {summary}") <= columns:
+        yield [Piece("session ", "bold"), Piece(session), Piece(f"  {summary}", "dim")]
+        return
+    first, *rows = wrap_text(session, columns, 8)
+    yield [Piece("session ", "bold"), Piece(first[8:])]
+    yield from ([Piece(row)] for row in rows)
+    yield from paragraph(summary, columns, style="dim")
 
 
 def paragraph(text: str, columns: int, indent: int = 2, style: str = "") -> Iterator[Line]:
@@ -367,9 +370,11 @@ def _facts(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
         "delegations": _table(states) + (f"; open: {', '.join(open_ones)}" if open_ones else ""),
         "their cost": ", ".join(f"{agent} about {tokens:,} tokens" for agent, tokens in costs.items()),
     }
+    margin = 2 + max([12, *(len(label) + 1 for label, fact in facts.items() if fact)])
     for label, fact in facts.items():
-        for number, row in enumerate(wrap_text(escape_control(fact), columns, 14) if fact else ()):
-            yield [Piece(f"  {label:<12}" if number == 0 else "", "bold"), Piece(row[14:] if number == 0 else row)]
+        for number, row in enumerate(wrap_text(escape_control(fact), columns, margin) if fact else ()):
+            start = Piece(f"  {label}".ljust(margin) if number == 0 else "", "bold")
+            yield [start, Piece(row[margin:] if number == 0 else row)]
 
 
 def _decision_counts(answers: Mapping[str, int], *, has_denials: bool) -> str:
