@@ -11,6 +11,7 @@ from corpus.tree import HEAD, evidence_in, evidence_of, numbered, plant, write
 
 import remit
 from remit.contract.parse import MAX_BYTES
+from remit.evidence import grammar
 from remit.workspace.files import Absent, SourceFile, WorkTree
 
 
@@ -123,6 +124,18 @@ def test_a_text_with_more_claims_is_refused(text: str, tmp_path: Path) -> None:
     assert time.process_time() - start < 10
     assert [(fault.rule, fault.level) for fault in verdict.violations] == [("unreadable", "L1")]
     assert "more than 10,000 claims" in verdict.violations[0].message
+
+
+@pytest.mark.parametrize("place", ["é/é.py:1 ", "a/b.py:1 ", "`a b/c.py:1` "])
+def test_a_line_with_too_many_references_is_not_read_to_its_end(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    lines_after = grammar.lines_after
+    monkeypatch.setattr(
+        grammar, "lines_after", lambda text, *given, **named: read.append("") or lines_after(text, *given, **named)
+    )
+    verdict = remit.verify(place * 60_000)
+    assert "more than 10,000 claims" in verdict.violations[0].message
+    assert len(read) <= grammar.MAX_REFERENCES + 1
 
 
 @pytest.mark.slow

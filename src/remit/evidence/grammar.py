@@ -69,6 +69,8 @@ _TEMPLATE_PATH = lazy_pattern(
     r"[\w./@+<>\-]*+"
 )
 _CURSOR = lazy_pattern(r"^(?:[\w+#.\-]{1,20}:)?(\d{1,9})[:-](\d{1,9}):([^\s:]+)$")
+#: A line with more references is refused: it has more claims than are checked.
+MAX_REFERENCES = 20_000
 #: Combining accents and vowel signs, the first and the last of each range.
 MARKS = (
     *(("\u0300", "\u036f"), ("\u0591", "\u05c7"), ("\u0610", "\u061a"), ("\u064b", "\u065f"), ("\u0900", "\u0e7f")),
@@ -166,10 +168,12 @@ def references_in(
         text = _extract(text, _odd_spans(text, exists, bare=bare, is_sentence=is_sentence), references)
     if "{" in text and "," in text:
         text = _extract(text, _braces(text, exists, bare=bare, is_sentence=is_sentence), references)
-    runs = _runs(text, exists, bare=bare)
-    in_runs = _without_covered(
-        [reference for run in runs for reference in _from_run(text, *run, exists, bare=bare, is_sentence=is_sentence)]
-    )
+    in_runs: list[WrittenReference] = []
+    for run in _runs(text, exists, bare=bare):
+        in_runs.extend(_from_run(text, *run, exists, bare=bare, is_sentence=is_sentence))
+        if len(in_runs) > MAX_REFERENCES:
+            return in_runs
+    in_runs = _without_covered(in_runs)
     return sorted([*references, *in_runs], key=lambda written: written.start) if references else in_runs
 
 
