@@ -263,6 +263,39 @@ def test_a_second_run_changes_nothing_of_what_moved(remit: Remit, project: Path)
     assert "fixed" not in ran.out
 
 
+@pytest.mark.parametrize("how", ["staged", "disk", "folder", "after a commit"])
+def test_a_rename_that_is_not_committed_is_followed(remit: Remit, project: Path, how: str) -> None:
+    (project / "notes.md").write_text("See `src/shop/tax.py` and `src/shop/tax.py:2`.\n")
+    (project / "src/shop").mkdir(parents=True)
+    (project / "src/shop/tax.py").write_text("RATE = 19\n\n\ndef tax(sum):\n    return sum * RATE\n")
+    commit(project, "Tax")
+    new = "src/store/tax.py" if how == "folder" else "src/shop/levy.py"
+    if how == "folder":
+        git(project, "mv", "src/shop", "src/store")
+    elif how == "disk":
+        (project / "src/shop/tax.py").rename(project / new)
+    elif how == "after a commit":
+        git(project, "mv", "src/shop/tax.py", "src/shop/duty.py")
+        commit(project, "Duty")
+        git(project, "mv", "src/shop/duty.py", new)
+    else:
+        git(project, "mv", "src/shop/tax.py", new)
+    ran = remit("verify", "notes.md", "--affected-by", "HEAD")
+    assert (ran.code, ran.out.count(f"now at {new}")) == ((1, 2) if how != "after a commit" else (0, 0))
+    assert remit("verify", "notes.md").out.count(f"now at {new}") == 2
+    assert remit("verify", "notes.md", "--fix", "--write").code == 0
+    assert (project / "notes.md").read_text() == f"See `{new}` and `{new}:2`.\n"
+
+
+def test_two_untracked_files_with_the_content_of_one_that_is_gone_are_not_guessed(remit: Remit, project: Path) -> None:
+    (project / "notes.md").write_text("See `src/tax.py`.\n")
+    (project / "src/tax.py").write_text("RATE = 19\n")
+    commit(project, "Tax")
+    (project / "src/tax.py").rename(project / "src/levy.py")
+    (project / "src/duty.py").write_text("RATE = 19\n")
+    assert "now at" not in remit("verify", "notes.md").out
+
+
 def test_a_path_that_was_written_from_the_folder_of_the_document_stays_so(remit: Remit, project: Path) -> None:
     file = moved(project, "See `app/cart.py` and `src/app/cart.py:4`.\n", "src/README.md")
     remit("verify", "src/README.md", "--fix", "--write")

@@ -132,7 +132,12 @@ def is_shallow(root: Path) -> bool:
     return (run_git(root, "rev-parse", "--is-shallow-repository") or b"").strip() == b"true"
 
 
-def renamed_files(root: Path, rev: str) -> dict[str, str]:
+def untracked_files(root: str | os.PathLike[str]) -> list[str]:
+    """Return the files below the root that git neither tracks nor ignores."""
+    return [name for name in decode_output(_untracked(root) or b"").split("\0") if name]
+
+
+def renamed_files(root: str | os.PathLike[str], rev: str) -> dict[str, str]:
     """Return the old path of each file below the root that was renamed since a commit."""
     listed = _diff(root, "--find-renames", "--name-status", "--diff-filter=R", "-z", "--end-of-options", rev)
     words = decode_output(listed or b"").removesuffix("\0").split("\0")

@@ -32,7 +32,15 @@ from remit.workspace.history_git import (
     renames,
     written_files,
 )
-from remit.workspace.past_files import HistoryUnreadable, Objects, PastFiles, Problem, Repository, TimeLimit
+from remit.workspace.past_files import (
+    HistoryUnreadable,
+    Objects,
+    PastFiles,
+    Problem,
+    Repository,
+    TimeLimit,
+    disk_renames,
+)
 from remit.workspace.paths import normalize_path
 from remit.workspace.safe_git import found_by_git
 
@@ -85,7 +93,7 @@ class Removal(msgspec.Struct, frozen=True):
 
     #: The whole path that it had.
     path: str
-    #: The commit that removed or renamed it; empty: it is only removed in the work tree, without a commit.
+    #: The commit that removed or renamed it; empty: that happened in the work tree, without a commit.
     commit: str
     date: str
     #: The path that it has today, after all renames; None if it was not renamed or the new path is gone, too.
@@ -317,7 +325,7 @@ class History:
     def _removal(self, path: str, position: int, renamed_to: str | None) -> Removal:
         commits = self._mainline.commits
         if position < 0:
-            return Removal(path, "", "", None, commits[0])
+            return Removal(path, "", "", renamed_to, commits[0])
         about = self._objects.commit(commits[position])
         date = about.date if about is not None else ""
         return Removal(path, commits[position], date, renamed_to, commits[position + 1])
@@ -370,20 +378,23 @@ class History:
         """Follow removed paths through renames to the paths that they have today."""
         new_paths: dict[str, str] = {}
         for _ in range(_MAX_RENAMES):
-            waiting = {key: place for key, place in positions.items() if place[1] >= 0}
-            if not waiting:
+            if not positions:
                 break
-            renamed = renames(self._repository, self._mainline, {place[1] for place in waiting.values()}, self._limit)
+            renamed = renames(self._repository, self._mainline, {place[1] for place in positions.values()}, self._limit)
+            if lost := [path for path, position in positions.values() if position < 0]:
+                newest = self._files(self._repository.head)
+                renamed[-1] = disk_renames(newest, self._workspace, lost, self._limit)
             gone: dict[str, tuple[str, int]] = {}
-            for key, (path, position) in waiting.items():
+            for key, (path, position) in positions.items():
                 new = _new_path(renamed.get(position, {}), path)
                 if new is not None and self._is_here(new):
                     new_paths[key] = new
-                elif new is not None:
+                elif new is not None and position >= 0:
                     gone[key] = (new, position)
             ids = self._objects.ids([(self._mainline.commits[0], self._from_top(path)) for path, _ in gone.values()])
-            removed = [(key, place) for (key, place), name in zip(gone.items(), ids, strict=True) if name is None]
-            positions = self._removal_positions({key: (path, CommitWindow(0, older)) for key, (path, older) in removed})
+            here = {key: (path, -1) for (key, (path, _)), name in zip(gone.items(), ids, strict=True) if name}
+            older = {key: (path, CommitWindow(0, older)) for key, (path, older) in gone.items() if key not in here}
+            positions = self._removal_positions(older) | here
         return new_paths
 
     def changed_in(self, claims: Iterable[Held]) -> dict[Held, str]:

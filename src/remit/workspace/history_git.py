@@ -272,7 +272,7 @@ def renames(
     repository: Repository, mainline: Mainline, positions: Iterable[int], limit: TimeLimit
 ) -> dict[int, dict[str, str]]:
     """Return which files the commits at positions of the mainline renamed: the new path by the old one."""
-    newer = {mainline.commits[position]: position for position in positions if position + 1 < len(mainline.commits)}
+    newer = {mainline.commits[one]: one for one in positions if 0 <= one < len(mainline.commits) - 1}
     lines = [f"{commit} {mainline.commits[position + 1]}" for commit, position in newer.items()]
     renamed: dict[int, dict[str, str]] = {position: {} for position in newer.values()}
     words = iter(_diff_trees(repository, limit, lines, *_detection(repository), "--diff-filter=R") if lines else ())

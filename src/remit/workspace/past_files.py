@@ -22,7 +22,18 @@ from typing import IO, Literal, NamedTuple
 
 from remit.errors import EnvironmentBroken
 from remit.lazy import lazy_pattern
-from remit.workspace.files import MAX_CACHE, MAX_FILE, MAX_LISTED, Absent, SourceFile, Why, Workspace, from_bytes
+from remit.workspace.files import (
+    MAX_CACHE,
+    MAX_FILE,
+    MAX_LISTED,
+    Absent,
+    SourceFile,
+    Why,
+    Workspace,
+    WorkTree,
+    from_bytes,
+)
+from remit.workspace.git import renamed_files, untracked_files
 from remit.workspace.paths import is_absolute, normalize_path
 from remit.workspace.safe_git import GitLimitReached, decode_output, kill, start_git, within_limit
 
@@ -34,6 +45,8 @@ _MAX_TREE_ENTRIES = 500_000
 #: A subject is cut after this many bytes.
 _MAX_SUBJECT = 200
 _MAX_FOLDERS = 20_000
+#: At most this many files that are gone are compared with this many that git does not know.
+_MAX_LOST, _MAX_UNTRACKED = 20, 500
 _MAX_LINKS = 40
 _PIECE = 64 * 1024
 _CLOSING_SECONDS = 5.0
@@ -534,3 +547,29 @@ def _composed(tree: dict[str, TreeEntry], part: str) -> str:
         return part
     wanted = unicodedata.normalize("NFC", part)
     return next((name for name in tree if not name.isascii() and unicodedata.normalize("NFC", name) == wanted), part)
+
+
+def disk_renames(newest: PastFiles, workspace: Workspace, gone: Sequence[str], limit: TimeLimit) -> dict[str, str]:
+    """Return the new path of files of the newest commit that were renamed since, in the index or only on disk.
+
+    A file that git does not know is a renamed one if it alone has the content of the file that is gone.
+    """
+    if not isinstance(workspace, WorkTree):
+        return {}
+    try:
+        renamed = {old: new for new, old in renamed_files(workspace.folder, newest.id).items()}
+        lost = [path for path in gone if path not in renamed][:_MAX_LOST]
+        untracked = untracked_files(workspace.folder) if lost else []
+    except GitLimitReached:
+        limit.note("limit")
+        return {}
+    contents: dict[str, list[str]] = {}
+    for name in untracked[:_MAX_UNTRACKED]:
+        file = workspace.read(name)
+        if isinstance(file, SourceFile) and file.text.strip():
+            contents.setdefault(file.text, []).append(name)
+    for path in lost:
+        old = newest.read(path)
+        same = contents.get(old.text, []) if isinstance(old, SourceFile) else []
+        renamed |= {path: same[0]} if len(same) == 1 else {}
+    return renamed
