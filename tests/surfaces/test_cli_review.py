@@ -273,6 +273,17 @@ def test_only_what_changed(shop: Shop) -> None:
     assert {one["path"] for one in json.loads(inner.out)["findings"]} == {"shop/auth.py"}
 
 
+def test_a_review_of_changes_counts_only_the_changed_files(shop: Shop) -> None:
+    write(shop, {f"tools/part{number}.go": "package tools\n" for number in range(60)})
+    write(shop, {"shop/added.py": "def total() -> int:\n    return 1\n"})
+    words = ("review", "--format", "json", "--agents", "ruff")
+    whole = json.loads(shop.remit(*words, "--all").out)
+    assert (whole["status"], whole["decision"]) == ("PARTIAL", "review")
+    changed = json.loads(shop.remit(*words, "--changed-since", "HEAD~1").out)
+    assert (changed["status"], changed["decision"]) == ("SUCCESS", "continue")
+    assert [(one["language"], one["files"], one["unread"]) for one in changed["coverage"]] == [("Python", 1, 0)]
+
+
 def test_on_a_branch_the_changed_lines_are_reviewed_and_the_first_line_states_it(shop: Shop) -> None:
     main = shop.git("branch", "--show-current").strip()
     shop.git("switch", "-qc", "change")

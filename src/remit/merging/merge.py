@@ -262,14 +262,14 @@ def row_order(row: ReportedFinding) -> tuple[object, ...]:
     return (*place_key(row), *texts, *claimed, *rest)
 
 
-def _status(reports: Sequence[Report]) -> MergeStatus:
+def _status(reports: Sequence[Report | AgentReport]) -> MergeStatus:
     statuses = {report.status for report in reports if report.status not in NOT_COUNTED}
     if statuses == {"SUCCESS"}:
         return "SUCCESS"
     return "FAILED" if statuses <= {"FAILED"} else "PARTIAL"
 
 
-def _decision(reports: Sequence[Report], conflicts: Sequence[Conflict], earlier: Sequence[Merge]) -> MergeDecision:
+def _decision(reports: Sequence[Report | AgentReport], conflicts: Sequence[Conflict], earlier: Sequence[Merge]) -> MergeDecision:
     if any(report.status == "FAILED" for report in reports) or all(report.status == SKIPPED for report in reports):
         return "retry"
     if any(merge.decision == "review" for merge in earlier):
@@ -292,6 +292,15 @@ def with_coverage(merge: Merge, coverage: tuple[LanguageCoverage, ...]) -> Merge
         return msgspec.structs.replace(covered, **changed) if is_success else covered
     has_failed = any(agent.status == "FAILED" for agent in merge.agents)
     return msgspec.structs.replace(covered, status="FAILED", decision="retry" if has_failed else "review")
+
+
+def with_coverage_of_changes(merge: Merge, coverage: tuple[LanguageCoverage, ...]) -> Merge:
+    """Replace what was read of all files by what was read of the changed ones, if any of these was read."""
+    uncovered = msgspec.structs.replace(
+        merge, status=_status(merge.agents), decision=_decision(merge.agents, merge.conflicts, ()), coverage=()
+    )
+    covered = with_coverage(uncovered, coverage)
+    return merge if covered.is_unread else covered
 
 
 def without_sections(merge: Merge, agents: Collection[str]) -> Merge:

@@ -15,9 +15,16 @@ from remit.dispatch.submit import Resolving
 from remit.dispatch.worker_settings import Settings
 from remit.errors import UsageError
 from remit.evidence.sources import open_sources
-from remit.merging.merge import merge_reports, only_changed, with_coverage, without_sections, without_style
+from remit.merging.merge import (
+    merge_reports,
+    only_changed,
+    with_coverage,
+    with_coverage_of_changes,
+    without_sections,
+    without_style,
+)
 from remit.merging.merge_data import Merge, MergeSettings
-from remit.orchestrate.coverage import language_coverage
+from remit.orchestrate.coverage import language_coverage, review_coverage
 from remit.orchestrate.delegating import PlanResult, begin_plan
 from remit.orchestrate.plan import Plan
 from remit.orchestrate.review_team import (
@@ -105,7 +112,7 @@ def command(path: Path, **options: Any) -> int:
     _print_team(team)
     if not team.subagents and not team.analysers:
         return _not_reviewed(team, root, scope, options)
-    driven, data, merged = _run(plan, team, root, is_new=options["is_new"])
+    driven, data, merged = _run(plan, team, root, changes, is_new=options["is_new"])
     if merged is None and driven.stopped:
         click.echo("remit: stopped; to continue this review, run the same command again without --new", err=True)
         return 130
@@ -146,7 +153,9 @@ def _lines_to_review(changes: _Changes | None, since: str | None) -> str:
     return f"reviewed: {what} ({files}){'' if since else '; all lines: remit review --all'}"
 
 
-def _run(plan: Plan, team: ReviewTeam, root: Path, *, is_new: bool) -> tuple[DrivenPlan, Path, Merge | None]:
+def _run(
+    plan: Plan, team: ReviewTeam, root: Path, changes: _Changes | None, *, is_new: bool
+) -> tuple[DrivenPlan, Path, Merge | None]:
     """Run the plan and return its merge with the coverage; None if the plan has not finished."""
 
     async def work(database: Database, settings: Settings) -> tuple[DrivenPlan, Path, Merge | None]:
@@ -156,6 +165,10 @@ def _run(plan: Plan, team: ReviewTeam, root: Path, *, is_new: bool) -> tuple[Dri
             return driven, settings.data, None
         last = next(phase for phase in reversed(driven.found.phases) if phase.merge is not None)
         merged = without_sections(msgspec.convert(last.merge, Merge), team.analysers)
+        if changes is not None:
+            files = sorted(changes.lines)
+            coverage = await review_coverage(database, driven.found.delegations, root, files)
+            merged = with_coverage_of_changes(merged, coverage)
         return driven, settings.data, with_unused(merged, team)
 
     return with_database(work)
