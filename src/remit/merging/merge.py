@@ -269,7 +269,9 @@ def _status(reports: Sequence[Report | AgentReport]) -> MergeStatus:
     return "FAILED" if statuses <= {"FAILED"} else "PARTIAL"
 
 
-def _decision(reports: Sequence[Report | AgentReport], conflicts: Sequence[Conflict], earlier: Sequence[Merge]) -> MergeDecision:
+def _decision(
+    reports: Sequence[Report | AgentReport], conflicts: Sequence[Conflict], earlier: Sequence[Merge]
+) -> MergeDecision:
     if any(report.status == "FAILED" for report in reports) or all(report.status == SKIPPED for report in reports):
         return "retry"
     if any(merge.decision == "review" for merge in earlier):
