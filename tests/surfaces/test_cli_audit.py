@@ -111,7 +111,7 @@ def test_a_project_without_transcripts_gets_a_hint(
 
 
 def test_other_clients_are_left_out(remit: Remit) -> None:
-    expected = "0 sessions: --client codex left out 1"
+    expected = "0 sessions: --client codex left out 1 session"
     assert remit("audit", str(EXAMPLE), "--client", "codex").lines[-1] == expected
 
 
@@ -140,7 +140,7 @@ def test_only_the_sessions_of_a_project_and_below_it_are_read(
 
 def test_sessions_of_other_projects_are_counted_if_nothing_is_left(remit: Remit) -> None:
     ran = remit("audit", str(EXAMPLE), "--project", "/nowhere")
-    assert (ran.code, ran.lines) == (0, ["0 sessions: --project /nowhere left out 1"])
+    assert (ran.code, ran.lines) == (0, ["0 sessions: --project /nowhere left out 1 session"])
 
 
 @pytest.fixture

@@ -305,7 +305,8 @@ def summary_text(audit: AuditReport) -> str:
     if not summary.files:
         return _nothing_text(scope)
     if not summary.sessions and scope.left_out:
-        return f"0 sessions: {escape_control(' and '.join(scope.filters))} left out {scope.left_out:,}"
+        left_out = format_count(scope.left_out, "session")
+        return f"0 sessions: {escape_control(' and '.join(scope.filters))} left out {left_out}"
     read = format_count(summary.sessions, "session")
     if not summary.statements:
         return f"{read}, no statement about what was done"
