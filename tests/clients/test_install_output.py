@@ -13,12 +13,27 @@ from install_site import Site
 from remit.clients.claude_code.hook_entries import EVENTS, entry_file
 from remit.gate.settings import MODES
 from remit.reports.layout import display_width
+from remit.surfaces.cli import clients
 
 
 def last_line(site: Site, *words: str) -> str:
     done = site.remit("install", "claude-code", "--yes", *words)
     assert done.exception is None, done.exception
     return done.output.splitlines()[-1]
+
+
+@pytest.mark.usefixtures("person")
+@pytest.mark.parametrize("wide", [60, 80, 140])
+def test_what_a_person_reads_on_a_terminal_fits_in_its_width(
+    site: Site, monkeypatch: pytest.MonkeyPatch, wide: int
+) -> None:
+    monkeypatch.setattr(clients, "terminal_columns", lambda: wide)
+    monkeypatch.setattr(clients, "columns", lambda: wide)
+    shown = site.remit("install", "codex", "--mcp", typed="verify\ny\n").output
+    shown += site.remit("uninstall", typed="y\n").output
+    assert "approve Remit's hooks" in " ".join(shown.split())
+    asked = [line for line in shown.splitlines() if not line.startswith(("Which mode?", "Continue?"))]
+    assert [line for line in asked if display_width(line) > wide] == []
 
 
 @pytest.mark.parametrize("mode", MODES)

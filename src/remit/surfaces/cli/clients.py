@@ -19,7 +19,7 @@ from remit.errors import UsageError
 from remit.gate.settings import MODES
 from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
-from remit.surfaces.cli.printing import columns, form_option, print_lines, print_text
+from remit.surfaces.cli.printing import columns, form_option, print_lines, print_text, terminal_columns
 
 #: The question for the mode explains each in one line.
 MEANINGS = {
@@ -90,7 +90,9 @@ def _choose_mode(target: InstallTarget, form: str, *, is_sure: bool) -> str | No
     mode = default_mode(target)
     if mode is None or is_sure or form == "json" or not sys.stdin.isatty():
         return mode
-    print_text("\n".join(f"{name:<9} {meaning}" for name, meaning in MEANINGS.items()))
+    for name, meaning in MEANINGS.items():
+        first, *rows = wrap_text(meaning, columns(), 10)
+        print_text("\n".join([f"{name:<9} {first[10:]}", *rows]))
     answer: str = click.prompt("Which mode?", type=click.Choice(MODES), default=mode)
     return answer
 
@@ -131,15 +133,21 @@ def confirm(plans: Sequence[InstallPlan], form: str, *, is_sure: bool) -> bool:
 
 def print_remarks(plan: InstallPlan) -> None:
     """Print what stays and what else the person must know, before the question."""
-    remarks = [*(f"kept {escape_control(line)}" for line in plan.kept), *map(escape_control, plan.notes)]
-    if remarks:
-        print_text("\n".join(remarks))
+    for remark in (*(f"kept {line}" for line in plan.kept), *plan.notes):
+        _print_wrapped(remark)
+
+
+def _print_wrapped(text: str) -> None:
+    """Print a sentence: on a terminal in its width, in a pipe as one line."""
+    width = terminal_columns()
+    plain = escape_control(text)
+    print_text(plain if width is None else "\n".join(wrap_text(plain, width, keeps_paths=True)))
 
 
 def print_plan(plan: InstallPlan, form: str, outcome: str) -> int:
     """Print the outcome, as JSON with the applied changes."""
     if form == "text":
-        print_text(outcome)
+        _print_wrapped(outcome)
         return 0
 
     changed = [{"path": str(change.path), "change": change.mark} for change in plan.changes]
