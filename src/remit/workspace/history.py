@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
@@ -26,6 +25,7 @@ from remit.workspace.history_git import (
     align_lines,
     blame,
     commits_of,
+    new_path,
     open_repository,
     read_mainline,
     removed_paths,
@@ -386,7 +386,7 @@ class History:
                 renamed[-1] = disk_renames(newest, self._workspace, lost, self._limit)
             gone: dict[str, tuple[str, int]] = {}
             for key, (path, position) in positions.items():
-                new = _new_path(renamed.get(position, {}), path)
+                new = new_path(renamed.get(position, {}), path)
                 if new is not None and self._is_here(new):
                     new_paths[key] = new
                 elif new is not None and position >= 0:
@@ -592,13 +592,3 @@ def _readings(written: str, folder: str) -> list[str]:
     plain = normalize_path(written, "/")
     near = normalize_path(f"{folder}/{written}", "/") if folder and plain != "" else None
     return [path for path in dict.fromkeys((plain, near)) if path]
-
-
-def _new_path(renamed: Mapping[str, str], path: str) -> str | None:
-    """Return the new path of a file, or of a folder if its files moved to one other folder."""
-    if path in renamed:
-        return renamed[path]
-    below = f"{path}/"
-    moved = ((old[len(path) :], new) for old, new in renamed.items() if old.startswith(below))
-    folders = Counter(new.removesuffix(rest) for rest, new in moved if new.endswith(rest))
-    return folders.most_common(1)[0][0] if folders else None

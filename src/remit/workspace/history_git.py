@@ -285,6 +285,16 @@ def renames(
     return renamed
 
 
+def new_path(renamed: Mapping[str, str], path: str) -> str | None:
+    """Return the new path of a file, or of a folder if its files moved to one other folder."""
+    if path in renamed:
+        return renamed[path]
+    below = f"{path}/"
+    moved = ((old[len(path) :], new) for old, new in renamed.items() if old.startswith(below))
+    folders = Counter(new.removesuffix(rest) for rest, new in moved if new.endswith(rest))
+    return folders.most_common(1)[0][0] if folders else None
+
+
 def written_files(repository: Repository, commit: str, parent: str, limit: TimeLimit) -> dict[str, str]:
     """Return the files that a commit added, changed or renamed: the path before it by the new path, empty if none."""
     written: dict[str, str] = {}
