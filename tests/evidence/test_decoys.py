@@ -306,6 +306,17 @@ headline 12
 `src/app.py` 300行以上
 `src/app.py` 총 120줄
 `src/app.py` (120줄)
+The line 1.x is kept; see [the guide](src/app.py).
+[The guide](src/app.py) is for the line 1.x.
+`src/app.py` line 1.x, lines 2.x and 3.4
+`src/app.py`: line 2.* and `src/app.py:1.x`
+La línea 1.x sigue en mantenimiento ([guía](src/app.py)).
+[La guía](src/app.py), línea 1.x, y las líneas 1.x y 2.x
+La ligne 2.x est maintenue, voir [le guide](src/app.py).
+[Le guide](src/app.py), ligne 2.x
+A linha 1.4 é mantida; veja [o guia](src/app.py).
+[O guia](src/app.py) (linha 1.x)
+Die Zeile 3.x wird gepflegt: [Anleitung](src/app.py)
 `src/app.py` 120 Zeilen
 `src/app.py` (120 Zeilen)
 `src/app.py` (100-200 Zeilen)

@@ -68,6 +68,7 @@ def of_app(expected: str) -> list[str]:
         ("`src/app.py` 缺少检查（第 12, 18、20-25 行）。", "12 18 20-25"),
         ("In `src/app.py` fehlt die Prüfung, siehe Zeilen 12-18.", "12-18"),
         ("En `src/app.py` falta el control (línea 12).", "12"),
+        ("En `src/app.py` se ve en la línea 12.", "12"),
         # Lists and counts
         ("### `src/app.py`\n\n- `load` (line 12, ~90 lines)", "12"),
         ("### `src/app.py`\n\n- `load` (lines 12–30, 90 lines)", "12-30"),
