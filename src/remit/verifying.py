@@ -39,6 +39,8 @@ _NUMBER = lazy_pattern(r"\d+")
 #: A word with the marks that paths and qualified names have, as `_apply` sees it.
 _TOKEN = lazy_pattern(r"[\w$./\\@+\-:#]+")
 _WORD = lazy_pattern(r"[\w$]+")
+#: Folders with files of examples, which a text cites from the folder of the example.
+_ASIDE = frozenset({"example", "examples", "playground", "sample", "samples", "template", "templates", "testdata"})
 #: Characters that a path may have before its last part.
 _PATH_CHARACTERS = frozenset("./\\@+-$~_…[](){}")
 
@@ -248,7 +250,7 @@ class _TruthFinder:
         location = reference.found
         if location is None or reference.reason == "outdated-record" or reference.judgement.signals:
             return None  # in a record of the past, the old place is the truth
-        if reference.outcome == "abbreviated" and not self._is_meant(reference.path, location.path):
+        if reference.outcome == "abbreviated" and not self._is_meant(reference, location.path):
             return None
         if reference.outcome == "abbreviated" or (reference.outcome == "outdated" and reference.line is None):
             return Location(location.path, reference.line)
@@ -266,8 +268,18 @@ class _TruthFinder:
         only = reference.symbol and self._names.definition_lines(file, reference.symbol) == [location.line]
         return location if only else None
 
-    def _is_meant(self, short: str, path: str) -> bool:
-        """Return whether the only file that ends with a path may not be another one than was meant."""
+    def _is_meant(self, reference: Checked, path: str) -> bool:
+        """Return whether the only file that ends with a path may not be another one than was meant.
+
+        A path from the root of a site or of any project (`/images/a.svg`, `.github/a.yml`) is not the end of a path,
+        and the files of an example are named from its own folder.
+        """
+        short = reference.path
+        first = short.partition("/")[0]
+        is_from_root = "/" in short and (not first or (first[0] == "." and bool(first.strip("."))))
+        aside = _ASIDE.intersection(path.removesuffix(short.strip("/")).split("/"))
+        if is_from_root or aside or reference.facts.candidates:
+            return False
         gone = self._gone.get(short)
         return short in self._gone and (gone is None or gone.renamed_to == path)
 

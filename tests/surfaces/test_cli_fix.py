@@ -82,6 +82,30 @@ def test_a_path_that_several_files_end_with_stays(remit: Remit, project: Path) -
     assert "ambiguous" in ran.out
 
 
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("site/static/images/till.svg", "![The till](/images/till.svg)\n"),
+        ("sites/shop/.github/workflows/sell.yml", "In your repository, open `.github/workflows/sell.yml`.\n"),
+        ("examples/fruit/stock/apples.py", "Replace `stock/apples.py` of your shop.\n"),
+    ],
+)
+def test_a_path_of_a_site_an_example_or_any_project_stays(file: str, text: str, remit: Remit, project: Path) -> None:
+    (project / file).parent.mkdir(parents=True)
+    (project / file).write_text("x = 1\n" * 50)
+    assert fixed(remit, project, text)[1].decode() == text
+
+
+def test_a_folder_is_completed_only_if_no_other_one_has_its_name(remit: Remit, project: Path) -> None:
+    (project / "src/till/keys").mkdir(parents=True)
+    (project / "src/till/keys/key.py").write_text("x = 1\n")
+    text = "The keys are in `./keys/`.\n"
+    assert fixed(remit, project, text)[1].decode() == "The keys are in `src/till/keys/`.\n"
+    (project / "web/keys").mkdir(parents=True)
+    (project / "web/keys/key.ts").write_text("x = 1\n")
+    assert fixed(remit, project, text)[1].decode() == text
+
+
 @pytest.mark.parametrize("text", ["`OrderStore:4`", "(OrderStore:4)", "Run `docker run OrderStore:4`, OrderStore:4"])
 def test_a_class_in_place_of_its_file_stays(text: str, remit: Remit, project: Path) -> None:
     (project / "src/OrderStore.ts").write_text("let x = 1;\n" * 50)

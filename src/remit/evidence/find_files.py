@@ -81,10 +81,11 @@ class FileFinder:
         facts = self.look_up(claim.path, claim.line, claim.end_line, is_link="link" in claim.notes)
         if facts.state == "missing" and claim.line is None and claim.text.rstrip("`").endswith("/"):
             part = f"/{claim.path.strip('/')}/"
-            inside = next((f"/{path}" for path in self._workspace.index.paths if part in f"/{path}"), None)
-            if inside is not None:
-                folder = inside[1 : inside.index(part) + len(part) - 1]
-                return Facts(state="folder", path=folder, how="end")
+            inside = (f"/{path}" for path in self._workspace.index.paths if part in f"/{path}")
+            folders = dict.fromkeys(path[1 : path.index(part) + len(part) - 1] for path in inside)
+            if folders:
+                several = tuple(folders)[:MAX_SHOWN] if len(folders) > 1 else ()
+                return Facts(state="folder", path=next(iter(folders)), how="end", candidates=several)
             return facts
         for other in claim.others if "carried" in claim.notes else ():
             # A line without a file may belong to another file around it; a file that is missing has no lines.
