@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from remit.checking import Verdict
-from remit.evidence.claims import ClaimEntry, claims_of, claims_text
+from remit.evidence.claims import HOLDING, ClaimEntry, claims_of, claims_text
 from remit.evidence.model import Reliability
 from remit.reports.accusations import cited_text, found_text, is_shown, why_text
 from remit.reports.formats import format_json
@@ -139,7 +139,10 @@ def _summary(
 
 
 def verify_badge(verdicts: Sequence[Verdict]) -> str:
-    """Return the JSON of an endpoint of shields.io: which documents were checked, and how many claims hold."""
+    """Return the JSON of an endpoint of shields.io: which documents were checked, and how many claims hold.
+
+    Documents are "verified" if something beyond the location was compared for every claim.
+    """
     claims = [entry for verdict in verdicts for entry in claims_of(verdict.evidence)]
     failing = sum(entry.fails for entry in claims)
     names = [escape_control(verdict.path.rpartition("/")[2]) for verdict in verdicts]
@@ -148,6 +151,13 @@ def verify_badge(verdicts: Sequence[Verdict]) -> str:
         message, color = "no claims", "lightgrey"
     elif failing:
         message, color = f"{failing:,} of {format_count(len(claims), 'claim')} wrong or outdated", "red"
-    else:
+    elif all(entry.outcome == "verified" for entry in claims):
         message, color = f"verified, {format_count(len(claims), 'claim')}", "brightgreen"
+    elif all(entry.outcome in HOLDING for entry in claims):
+        message, color = (
+            f"{format_count(len(claims), 'claim')} {'hold' if len(claims) != 1 else 'holds'}",
+            "brightgreen",
+        )
+    else:
+        message, color = f"none false of {format_count(len(claims), 'claim')}", "brightgreen"
     return format_json({"schemaVersion": 1, "label": label or "documents", "message": message, "color": color})
