@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import remit
 from remit.evidence.find_runs import find_runs, read_outcome, run_outcome
 from remit.evidence.kept_output import kept_output
 from remit.evidence.model import Check
@@ -184,3 +185,13 @@ def test_many_escape_sequences_take_linear_time() -> None:
     for hostile in ("\x1b[", "\x1b[0", "\x1b]x", "\x1b[;" + "0" * 50):
         assert kept_output("pytest", hostile * 100_000 + "\n1 failed in 1s").endswith("1 failed in 1s")
     assert kept_output("pytest", "\x1b[" + "0" * 1_000_000 + "\n1 failed in 1s").endswith("1 failed in 1s")
+
+
+@pytest.mark.parametrize("output", ["5 skipped in 0.1s", "5 deselected in 0.1s", "2 skipped, 3 xfailed in 0.1s"])
+def test_a_run_in_which_no_test_ran_does_not_show_that_tests_passed(output: str, tmp_path: Path) -> None:
+    receipts = [{"tool": "Bash", "arguments": {"command": "pytest"}, "output": output}]
+    verdict = remit.check("I ran pytest: all tests pass, 5 passed.\n", repo=tmp_path, receipts=receipts)
+    assert {statement.outcome for statement in verdict.evidence.statements} == {"contradicted"}
+    receipts[0]["output"] = f"5 passed, {output}"
+    verdict = remit.check("I ran pytest: all tests pass, 5 passed.\n", repo=tmp_path, receipts=receipts)
+    assert {statement.outcome for statement in verdict.evidence.statements} == {"verified"}

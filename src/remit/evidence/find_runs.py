@@ -85,6 +85,8 @@ _COUNT = lazy_pattern(
     r"|\b(pass(?:ed)?|fail(?:ed|ures?)?|errors?|tests run|tests|total)(?:[:=]\s?|\s)(\d{1,7})\b(?!\s[a-z])",
     re.IGNORECASE,
 )
+#: A summary of tests that did not run: `5 deselected in 0.1s`.
+_NOTHING_PASSED = lazy_pattern(r"(?<![\w.%-])\d{1,7} (?:deselected|skipped|xfailed)\b")
 #: What each of its matches has.
 _COUNTED = ("pass", "fail", "error", "test", "succes", "total", "example", "runs", "scenario")
 _OUT_OF = lazy_pattern(r"failed out of (\d{1,7})")
@@ -483,7 +485,7 @@ class _Summary:
         if not is_summary:
             self._failure = self._failure or line
             return
-        counts = line_counts(line)
+        counts = line_counts(line) or ({"passed": 0} if _NOTHING_PASSED.search(line) else {})
         for name, number in counts.items():
             before = self.counts.get(name, 0)
             self.counts[name] = before + number if self.runner.name in _SUMMED else max(before, number)
@@ -514,6 +516,8 @@ def _combined(summaries: list[_Summary], broken: str) -> RunOutcome:
         for name, number in summary.counts.items():
             counts[name] = counts.get(name, 0) + number
     failed = [summary for summary in counted if not summary.passed]
+    if not failed and counts.get("passed") == 0 and not counts.get("total"):
+        return RunOutcome(None, counted[0].line, tuple(sorted(counts.items())))  # no test ran
     return RunOutcome(not failed, (failed or counted)[0].line, tuple(sorted(counts.items())))
 
 
