@@ -156,6 +156,14 @@ def test_a_failed_edit_does_not_count(root: Path) -> None:
     assert modified(root, "old.py", Receipt(tool="Edit", path="old.py", failed=True))[1] is True
 
 
+def test_an_edit_that_was_cut_off_leaves_a_change_unchecked(root: Path) -> None:
+    (root / "old.py").write_text("changed\n")
+    cut = Receipt(tool="Edit", path=str(root / "old.py"), failed=True, unknown=True)
+    assert modified(root, "old.py", cut) == ("unchecked", None, "a call that was cut off may have written it")
+    assert modified(root, "same.py", cut)[:2] == ("mismatch", True), "another file is not excused"
+    assert modified(root, "old.py", READ, cut, Receipt(tool="Edit", path="old.py")) == ("verified", False, "")
+
+
 def test_a_command_may_have_made_the_change_that_git_reports(root: Path) -> None:
     (root / "old.py").write_text("changed\n")
     assert modified(root, "old.py", MAKE) == ("verified", False, "")

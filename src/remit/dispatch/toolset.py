@@ -180,7 +180,15 @@ class Calls:
     async def _answer_unknown(self, call: str, spec: ToolSpec, arguments: Any) -> str:
         """Answer a call that was running when its worker died. It may have taken effect; it is stored as failed."""
         text = _UNKNOWN.format(name=spec.name)
-        receipt = Receipt(tool=spec.name, arguments=redact_all(recorded_arguments(arguments)), failed=True)
+        recorded = redact_all(recorded_arguments(arguments))
+        path = recorded.get("file_path")
+        receipt = Receipt(
+            tool=spec.name,
+            arguments=recorded,
+            path=path if isinstance(path, str) else None,
+            failed=True,
+            unknown=True,
+        )
         events = self._events.take("tool-done", {"call": call, "name": spec.name, "failed": True, "why": text})
         await self._transcript.finish_call(call, text, receipt, events, is_failed=True, state="unknown")
         return text

@@ -109,6 +109,8 @@ class ChangeChecker:
             return ("verified", "", False) if happened else ("mismatch", _SNAPSHOT_WHY[state], True)
         if self._receipts is not None and path in self._receipts.edited:
             return "verified", "", False  # before git runs, which takes longer than everything else
+        if self._receipts is not None and path in self._receipts.attempted:
+            return "unchecked", "a call that was cut off may have written it", None
         changed = path in self._git if self._git is not None else None
         if self._receipts is not None:
             wrote = any(not only_reads(run.command) for run in self._receipts.runs)

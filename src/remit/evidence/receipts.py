@@ -1,8 +1,8 @@
 """Receipts: one record for each tool call of an agent.
 
 The JSON shape (`remit.receipts/1`): `tool`, `arguments`, `path` and `ranges` (first and last line that was shown),
-`hits` of a search, `exit` (a command's status), `failed`, `cwd` (the directory of the call), `digest` of the
-output, `time`. A file may also contain a `snapshot` of the tree before the run.
+`hits` of a search, `exit` (a command's status), `failed`, `unknown` (it may have taken effect), `cwd` (the directory of
+the call), `digest` of the output, `time`. A file may also contain a `snapshot` of the tree before the run.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     failed: bool = False
     #: Whether a command was started in the background and its end is not known.
     pending: bool = False
+    #: Whether a call that failed may have taken effect: its process died before it answered.
+    unknown: bool = False
     #: The working directory of the call; relative paths are relative to it.
     cwd: str | None = None
     #: The lines of a command's output that may show an outcome; None: the output was not recorded.
@@ -103,7 +105,7 @@ _WORD = lazy_pattern(r"[a-z]+")
 
 def may_act(receipt: Receipt) -> bool:
     """Return whether a tool of another server may have written a file or run a program, by the words of its name."""
-    if receipt.failed or not receipt.tool.startswith("mcp__"):
+    if (receipt.failed and not receipt.unknown) or not receipt.tool.startswith("mcp__"):
         return False
     first = _WORD.search(receipt.tool.rpartition("__")[2].lower())
     return (first is None or first[0] not in _READING) and _ACTING.search(receipt.tool.lower()) is not None
@@ -148,7 +150,7 @@ class FileEffects:
         self.written = FileNames()
         self.deleted = FileNames()
         self.shown = FileNames()
-        #: Files that a command writes that failed, so that it may have written them.
+        #: Files that a call writes that failed or was cut off, so that it may have written them.
         self.attempted = FileNames()
         #: Written files whose change was taken back, with the command.
         self.undone: dict[str, str] = {}
@@ -158,6 +160,8 @@ class FileEffects:
         """Add the effects of a call."""
         if receipt.action == "run":
             self._add_command(receipt, position)
+        elif receipt.unknown and receipt.action == "edit" and receipt.path:
+            self.attempted.add(receipt.path, position)
         elif not receipt.failed:
             names = self.written if receipt.action == "edit" else self.shown
             if receipt.path:
@@ -262,6 +266,8 @@ class ReceiptIndex(SessionRecord):
         self.read: dict[str, list[Span]] = {}
         self.touched: set[str] = set()
         self.edited: set[str] = set()
+        #: Files that a call may have written: nothing shows whether it took effect.
+        self.attempted: set[str] = set()
         self.runs: list[Receipt] = []
         start_reading()
         for receipt in receipts:
@@ -279,6 +285,9 @@ class ReceiptIndex(SessionRecord):
             self._add(receipt)
         elif receipt.action == "run":
             self.runs.append(receipt)
+        elif receipt.unknown and receipt.action == "edit" and receipt.path:
+            path = self._repository_path(receipt.path, receipt.cwd)
+            self.attempted.update(() if path is None else (path,))
 
     def _add(self, receipt: Receipt) -> None:
         if receipt.path:
