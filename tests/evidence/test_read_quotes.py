@@ -66,6 +66,12 @@ def test_a_location_may_be_in_the_info_string(info: str, tree: Path) -> None:
     assert [shown(reference) for reference in evidence.references] == VERIFIED
 
 
+@pytest.mark.parametrize("info", ['python title="app.py"', "py {title='app.py'}", 'python {filename="app.py" hl="2"}'])
+def test_a_name_alone_above_a_block_is_the_one_of_the_reader(info: str, tree: Path) -> None:
+    assert evidence_in(fence("print('mine')", info=info), tree).checked == []
+    assert quotes(fence("print('mine')", info=info.replace("app.py", "src/app.py")), tree) == ["src/app.py mismatch"]
+
+
 @pytest.mark.parametrize(
     "info", ["14:15:src/app.py", "python 14:15:src/app.py", "py:14-15:src/app.py", "python src/app.py lines 14-15"]
 )

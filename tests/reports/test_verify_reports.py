@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
@@ -124,19 +125,25 @@ def test_claims_that_were_not_checked_are_listed_on_request_and_are_notes(source
     assert case.findtext("system-out") == f"not checked: {line}"
 
 
-def test_an_ambiguous_path_is_listed_but_does_not_fail(sources: Sources) -> None:
+def test_an_ambiguous_path_does_not_fail_and_is_listed_on_request(sources: Sources) -> None:
     assert sources.workspace is not None
     root = sources.workspace.root
-    (root / "web").mkdir()
-    (root / "web/cart.py").write_text("x = 1\n" * 9)
+    for folder in ("web", "api"):
+        (root / folder).mkdir()
+        (root / folder / "cart.py").write_text("x = 1\n" * 9)
     verdicts = checked(Sources(workspace=WorkTree(root)), "`cart.py:4`\n")
-    (root / "web/cart.py").unlink()
-    (root / "web").rmdir()
+    shutil.rmtree(root / "web")
+    shutil.rmtree(root / "api")
     assert verdicts[0].accepted
-    lines = shown(verdicts)
+    assert shown(verdicts)[:2] == ["1 claim: 1 ambiguous", "`--claims` lists the 1 claim that several files fit"]
+    lines = shown(verdicts, every=True)
     assert lines[0] == "not decided (1)"
     assert lines[1].startswith("a.md:1  ambiguous  cart.py:4  several files end with this path: ")
+    assert lines[1].count("cart.py") == 3
+    assert lines[1].endswith(", …")
     assert verify_markdown(verdicts, ".").startswith("**⚠️ 1 claim: 1 ambiguous**")
+    assert "Not decided" not in verify_markdown(verdicts, ".")
+    assert "Not decided" in verify_markdown(verdicts, ".", every=True)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +256,7 @@ def test_a_very_long_reason_is_cut(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / "long.py").write_text("x = 1\n")
     verdicts = checked(Sources(workspace=WorkTree(tmp_path)), "`long.py:1`\n")
-    (line,) = [line for line in shown(verdicts) if "  ambiguous  " in line]
+    (line,) = [line for line in shown(verdicts, every=True) if "  ambiguous  " in line]
     assert 400 < len(line) < 500
     assert line.endswith("…")
 

@@ -153,6 +153,8 @@ def summary_parts(listed: Sequence[ClaimEntry]) -> list[tuple[str, str]]:
     ]
 
 
+#: A sentence names at most this many of the files that may be meant.
+_MAX_CANDIDATES = 2
 #: A longer subject of a commit is cut.
 _MAX_SUBJECT = 72
 HOLDING_ORDER = ("verified", "exists", "abbreviated", "planned")
@@ -218,7 +220,7 @@ def explain(checked: Checked) -> str:
 def _of_file(checked: Checked) -> str:
     claim, facts = checked.claim, checked.facts
     sentences = {
-        "several-files": f"several files end with this path: {', '.join(facts.candidates)}",
+        "several-files": f"several files end with this path: {_listed(facts.candidates)}",
         "other-code-base": f"most references of this text are below {facts.elsewhere}/, which is not in this checkout",
         "other-repository": facts.elsewhere,
         "large": "the file is too large to be read",
@@ -229,6 +231,11 @@ def _of_file(checked: Checked) -> str:
         "range-backwards": f"the range runs backwards from {claim.line} to {claim.end_line}",
     }
     return sentences.get(checked.reason) or _of_length(checked)
+
+
+def _listed(candidates: Sequence[str]) -> str:
+    """Return the first candidates, and a mark if there are more."""
+    return ", ".join([*candidates[:_MAX_CANDIDATES], *(["…"] if len(candidates) > _MAX_CANDIDATES else [])])
 
 
 def _of_length(checked: Checked) -> str:

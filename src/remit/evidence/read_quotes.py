@@ -54,6 +54,8 @@ _PROMPTS = ("$ ", "❯ ", "PS>", ">>> ")
 _SAMPLES = frozenset({"markdown", "md", "mdx", "diff", "patch"})
 _NO_LANGUAGE = frozenset(("", "text", "txt", "plain", "plaintext"))
 _LANGUAGE = lazy_pattern(r"[\w+#.\-]+$")
+#: An attribute that a site shows above a block.
+_DISPLAY = lazy_pattern(r"\b(?:title|filename|name)=", re.IGNORECASE)
 _ATTRIBUTE = lazy_pattern(r"\b(?:title|file|filename|path|name|src|location|source)=", re.IGNORECASE)
 #: A comment, with a word before the location: `// File: a/b.py:12`, `<!-- a/b.html -->`, `📄 a/b.py:12`.
 _COMMENT = lazy_pattern(
@@ -383,7 +385,11 @@ def _in_info(info: str, exists: Exists) -> WrittenReference | None:
         if cursor := cursor_reference(word):
             return cursor
     references = references_in(_ATTRIBUTE.sub(" ", info) if "=" in info else info, exists, bare=True) if info else []
-    return references[0] if references else None
+    if not references:
+        return None
+    # The reader's file is called so: `python title="server.py"`, `py {filename="app.py"}`.
+    is_display = references[0].line is None and "/" not in references[0].path and _DISPLAY.search(info) is not None
+    return references[0] if not is_display else None
 
 
 def _in_comment(line: str, exists: Exists, *, is_first: bool) -> list[WrittenReference]:

@@ -91,16 +91,16 @@ class Group(NamedTuple):
 
 
 def groups_of(verdicts: Sequence[Verdict], only: Reliability = "look", *, every: bool = False) -> list[Group]:
-    """Return what the report lists: certain and likely accusations, what is worth a look, what is not decided.
+    """Return what the report lists: certain and likely accusations, and what is worth a look.
 
-    `only` leaves out accusations that are less reliable; with `every`, the other claims are the last group.
+    `only` leaves out accusations that are less reliable. With `every`, what is not decided and the other claims follow.
     """
     listed = [(verdict, entry) for verdict in verdicts for entry in claims_of(verdict.evidence)]
     accused = {
         reliability: [_of_claim(verdict, entry) for verdict, entry in listed if entry.reliability == reliability]
         for reliability in ("certain", "likely", "look")
     }
-    undecided = [_of_claim(*pair) for pair in listed if _is_undecided(pair[1])]
+    undecided = [_of_claim(*pair) for pair in listed if every and _is_undecided(pair[1])]
     others = [_of_claim(*pair) for pair in listed if every and not _is_accused_or_undecided(pair[1])]
     violations = [
         _of_violation(verdict, violation)
@@ -179,6 +179,9 @@ def verify_lines(
     if not all(verdict.document.refusal for verdict in verdicts):
         yield from _summary(claims, columns)
         yield from _hidden(claims, only)
+        undecided = 0 if every else sum(map(_is_undecided, claims))
+        if undecided:
+            yield _dim(f"`--claims` lists the {format_count(undecided, 'claim')} that several files fit")
     notes = _notes(verdicts)
     if root:
         where = ", ".join(dict.fromkeys(map(revision_text, verdicts)))
@@ -298,6 +301,7 @@ def verify_markdown(
     fixes: Sequence[FixShape] = (),
     *,
     change: str = "",
+    every: bool = False,
     only: Reliability = "look",
 ) -> str:
     """Return the report as Markdown, for example for a comment on a pull request. Untrusted text is code.
@@ -306,7 +310,7 @@ def verify_markdown(
     """
     claims = [entry for verdict in verdicts for entry in claims_of(verdict.evidence)]
     lines = [f"**{_icon(verdicts, claims)} {change or claims_text(claims)}**", ""]
-    for heading, group in _tables(groups_of(verdicts, only)):
+    for heading, group in _tables(groups_of(verdicts, only, every=every)):
         lines += [f"**{heading} ({len(group):,})**", ""] if heading else []
         lines += ["| document | outcome | claim | reason |", "|---|---|---|---|"]
         lines += [
@@ -325,7 +329,7 @@ def verify_markdown(
 
 
 def _tables(groups: Iterable[Group]) -> Iterator[tuple[str, list[Entry]]]:
-    """Yield the tables: what fails without a heading, then what is worth a look, then what is not decided."""
+    """Yield the tables: what fails without a heading, then what is worth a look, then what `--claims` adds."""
     groups = list(groups)
     failing = [entry for group in groups if group.heading in ("", "likely wrong") for entry in group.entries]
     if failing:

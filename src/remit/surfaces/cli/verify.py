@@ -208,7 +208,7 @@ def _print(answer: Verified, texts: _Texts, wanted: Verify) -> None:
         width = terminal_columns()
         print_lines(verify_lines(verdicts, width, root=shown, every=wanted.claims, only=only, fixes=fixes or ()))
     elif form == "markdown":
-        print_text(verify_markdown(verdicts, root, fixes or (), change=summary, only=only))
+        print_text(verify_markdown(verdicts, root, fixes or (), change=summary, every=wanted.claims, only=only))
     elif form == "sarif":
         version = package.__version__
         print_text(verify_sarif(verdicts, version, change=summary, require_claims=required, only=only))
