@@ -86,6 +86,25 @@ def test_a_link_that_is_not_of_this_repository_is_unchecked(address: str, why: s
     assert why in explain(claim)
 
 
+def test_a_link_to_a_tag_is_checked_at_its_commit(shop: tuple[Path, str]) -> None:
+    root, first = shop
+    git(root, "tag", "v1.2.0", first)
+    address = "https://github.com/acme/shop/blob/v1.2.0/src/app.py"
+    claims = verdict(f"[it]({address}#L30) and {address}#L50", root).evidence.references
+    assert [(claim.line, claim.outcome, claim.commit) for claim in claims] == [
+        (30, "exists", first),
+        (50, "out-of-range", first),
+    ]
+
+
+@pytest.mark.parametrize("name", ["v1.3.0", "1.3.0-rc.1", "shop-v2.0.1"])
+def test_a_link_to_a_release_that_the_repository_does_not_have_is_unchecked(name: str, shop: tuple[Path, str]) -> None:
+    text = f"[app.py:30](https://github.com/acme/shop/blob/{name}/src/app.py#L30)"
+    claims = verdict(text, shop[0], with_history=False).evidence.references
+    assert {claim.outcome for claim in claims} == {"unchecked"}
+    assert f"the repository has no tag {name}" in explain(claims[0])
+
+
 def test_a_link_to_a_branch_with_a_label_is_a_reference_to_the_checkout(shop: tuple[Path, str]) -> None:
     text = "[app.py:30](https://github.com/acme/shop/blob/main/src/app.py#L30)"
     assert [shown(claim) for claim in verdict(text, shop[0], with_history=False).evidence.references] == [

@@ -132,6 +132,8 @@ def test_a_link_names_a_heading(remit: Remit, project: Path) -> None:
         ("Two lines\n---", "two-lines"),
         ("## C++ & Rust", "c--rust"),
         ("## snake_case name", "snake_case-name"),
+        ("## `<till_config>`", "till_config"),
+        ("- ## The `<till>` of a <b>shop</b>", "the-till-of-a-shop"),
         ("## `ssr.noExternal`", "ssrnoexternal"),
         ("## `ssr.noExternal`", "ssr-noexternal"),
     ],

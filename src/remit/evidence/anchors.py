@@ -26,6 +26,9 @@ _HEADING = lazy_pattern(r"^[ \t>]*(?:[-*+][ \t]+|\d{1,9}[.)][ \t]+)*#{1,6}[ \t]+
 _ATTRIBUTE = lazy_pattern(r"""\b(?:id|name)\s*=\s*["']?([^"'\s<>]{1,200})""")
 _OWN_ID = lazy_pattern(r"\{:?[^{}\n]{0,80}?#([\w.:-]{1,200})[^{}\n]{0,80}\}\s*$")
 _LABEL = lazy_pattern(r"!?\[((?:[^\[\]\n]|\[[^\[\]\n]*\])*)\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\[\]\n]*\])?")
+#: Code in a heading, and its signs that would be taken for a tag.
+_CODE = lazy_pattern(r"`[^`\n]{1,300}`")
+_ANGLES = lazy_pattern(r"[<>]")
 _TAG = lazy_pattern(r"</?[A-Za-z][^<>\n]{0,300}>")
 #: What a slug leaves out: all but letters, digits, hyphens, spaces and underscores, in any script.
 _SIGNS = lazy_pattern(r"[^\w\- ]")
@@ -126,5 +129,6 @@ def slug_of(heading: str) -> str:
 
 
 def _plain(heading: str) -> str:
-    plain = _TAG.sub("", _LABEL.sub(r"\1", _OWN_ID.sub("", heading)))
+    shown = _CODE.sub(lambda code: _ANGLES.sub("", code[0]), heading)  # in code, `<name>` is not a tag
+    plain = _TAG.sub("", _LABEL.sub(r"\1", _OWN_ID.sub("", shown)))
     return plain.replace("`", "").replace("*", "").strip().lower()

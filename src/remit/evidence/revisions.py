@@ -68,6 +68,12 @@ class Permalink(msgspec.Struct, frozen=True):
     path: str
     line: int | None
     end_line: int | None
+    #: What the link names in place of a commit: a branch or a tag.
+    name: str = ""
+
+
+#: The name of a release, which no one uses for a branch that changes: `v2.3.1`, `release-1.4.0`.
+_VERSION = lazy_pattern(r"(?:[A-Za-z][\w.]{0,30}[-_])?[vV]?\d{1,5}(?:\.\d{1,5}){2}(?:[-.+]?[\w.\-]{1,30})?")
 
 
 def links_in(text: str) -> Iterator[Permalink]:
@@ -87,6 +93,7 @@ def links_in(text: str) -> Iterator[Permalink]:
             unquote(path, errors="replace"),
             int(line) if line else None,
             int(last) if last else None,
+            "" if _COMMIT.match(version) else version,
         )
 
 
@@ -145,7 +152,8 @@ class PermalinkReader:
         claims: list[Claim] = []
         pieces: list[str] = []
         for link in links_in(text):
-            commit = commits.get(link.commit, is_from_top=True) if link.commit else None
+            name = link.commit or (commits.tagged(link.name) if link.line is not None else "")
+            commit = commits.get(name, is_from_top=True) if name else None
             why = self._why_elsewhere(link, commits) if commit is None else ""
             if commit is None and not why:
                 continue
@@ -178,6 +186,8 @@ class PermalinkReader:
             return f"the link leads to another repository: {link.repository}"
         if link.commit and commits.has_git:
             return f"the repository has no commit {link.commit[:12]}"
+        if _VERSION.fullmatch(link.name) and commits.has_git:
+            return f"the repository has no tag {link.name}"
         if link.end - link.start > len(link.text) and path_in_address(link.text, self._workspace.exists):
             return ""
         return "the link does not name a commit of this repository"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from itertools import islice
 
 from remit.errors import EnvironmentBroken, UsageError
+from remit.lazy import lazy_pattern
 from remit.workspace.files import MAX_LISTED, Absent, SourceFile
 from remit.workspace.git import remote_addresses
 from remit.workspace.past_files import HistoryUnreadable, Objects, PastFiles, Repository, TimeLimit
@@ -16,6 +17,8 @@ from remit.workspace.safe_git import SECONDS, GitLimitReached, decode_output, fo
 
 #: At most this many commits are looked up for the documents of one run.
 MAX_COMMITS = 50
+_TAG = lazy_pattern(r"[\w.+\-]{1,200}")
+_VERIFY = ("rev-parse", "--verify", "--quiet")
 
 
 class Commit(PastFiles):
@@ -23,7 +26,7 @@ class Commit(PastFiles):
 
     def __init__(self, root: str | os.PathLike[str], rev: str) -> None:
         folder = os.path.realpath(root)
-        commit = run_git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
+        commit = run_git(folder, *_VERIFY, "--end-of-options", f"{rev}^{{commit}}")
         if commit is None:
             if run_git(folder, "version") is None:
                 raise EnvironmentBroken("git cannot be started, and Remit needs it to read a commit")
@@ -66,12 +69,13 @@ class Commit(PastFiles):
 
 
 class Commits:
-    """The commits that documents name, each opened once. `get` only accepts ids, never names of branches or tags."""
+    """The commits that documents name, each opened once. `get` only accepts ids; `tagged` has that of a tag."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self._root = os.path.realpath(root)
         self._opened: dict[str, Commit | None] = {}
         self._in_history: dict[str, bool] = {}
+        self._tags: dict[str, str] = {}
 
     @cached_property
     def _top(self) -> str | None:
@@ -108,6 +112,16 @@ class Commits:
         if inner not in self._opened:
             self._opened[inner] = Commit(self._root, commit.id)
         return self._opened[inner]
+
+    def tagged(self, name: str) -> str:
+        """Return the id of the commit of a tag, or an empty string if the repository does not have the tag."""
+        if name not in self._tags:
+            found: bytes | None = None
+            if self._top is not None and len(self._tags) < MAX_COMMITS and _TAG.fullmatch(name):
+                with suppress(GitLimitReached):
+                    found = run_git(self._top, *_VERIFY, "--end-of-options", f"refs/tags/{name}^{{commit}}")
+            self._tags[name] = decode_output(found or b"").strip()
+        return self._tags[name]
 
     def is_in_history(self, commit: str) -> bool:
         """Return whether a commit is the one that is checked out, or one of those before it."""
