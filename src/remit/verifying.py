@@ -240,6 +240,10 @@ class _TruthFinder:
 
     def __init__(self, verdict: Verdict, workspace: Workspace, gone: dict[str, Removal | None]) -> None:
         self._workspace = workspace
+        folder = workspace.folder_of(verdict.path) if verdict.path not in ("", "-") else ""
+        is_readme = basename(verdict.path).lower().startswith("readme.") and bool(folder)
+        #: The folder that the document is about, if it is a README.
+        self._readme_folder = f"{folder}/" if is_readme else None
         #: How the files disappeared that the history has at the short paths, as far as it is known.
         self._gone = gone
         self._quotes = verdict.evidence.quotes
@@ -271,14 +275,18 @@ class _TruthFinder:
     def _is_meant(self, reference: Checked, path: str) -> bool:
         """Return whether the only file that ends with a path may not be another one than was meant.
 
-        A path from the root of a site or of any project (`/images/a.svg`, `.github/a.yml`) is not the end of a path,
-        and the files of an example are named from its own folder.
+        A path from the root of a site, of any project or of a home (`/images/a.svg`, `.github/a.yml`, `~/a.yml`) is not
+        the end of a path, nor is a name alone. The files of an example are named from its own folder, and a README is
+        about the files below it.
         """
         short = reference.path
         first = short.partition("/")[0]
-        is_from_root = "/" in short and (not first or (first[0] == "." and bool(first.strip("."))))
-        aside = _ASIDE.intersection(path.removesuffix(short.strip("/")).split("/"))
-        if is_from_root or aside or reference.facts.candidates:
+        is_hidden = first.startswith(".") and bool(first.strip("."))
+        is_from_root = "/" in short and (not first or is_hidden or reference.text.lstrip("`[(").startswith("~"))
+        is_name = "/" not in reference.text and reference.line is None
+        is_aside = not _ASIDE.isdisjoint(path.removesuffix(short.strip("/")).split("/"))
+        is_elsewhere = self._readme_folder is not None and not path.startswith(self._readme_folder)
+        if is_from_root or is_name or is_aside or is_elsewhere or reference.facts.candidates:
             return False
         gone = self._gone.get(short)
         return short in self._gone and (gone is None or gone.renamed_to == path)

@@ -88,12 +88,23 @@ def test_a_path_that_several_files_end_with_stays(remit: Remit, project: Path) -
         ("site/static/images/till.svg", "![The till](/images/till.svg)\n"),
         ("sites/shop/.github/workflows/sell.yml", "In your repository, open `.github/workflows/sell.yml`.\n"),
         ("examples/fruit/stock/apples.py", "Replace `stock/apples.py` of your shop.\n"),
+        (".till/settings.json", "The settings are in `~/.till/settings.json`.\n"),
+        ("web/till/settings.json", "| File | Content |\n|---|---|\n| settings.json | what you chose |\n"),
     ],
 )
 def test_a_path_of_a_site_an_example_or_any_project_stays(file: str, text: str, remit: Remit, project: Path) -> None:
     (project / file).parent.mkdir(parents=True)
     (project / file).write_text("x = 1\n" * 50)
     assert fixed(remit, project, text)[1].decode() == text
+
+
+def test_a_readme_is_about_the_files_of_its_folder(remit: Remit, project: Path) -> None:
+    for file in ("apps/book/app/page.tsx", "apps/help/site/pages/index.tsx", "apps/help/README.md"):
+        (project / file).parent.mkdir(parents=True, exist_ok=True)
+        (project / file).write_text("`app/page.tsx` and `pages/index.tsx`\n")
+    remit("verify", "apps/help/README.md", "--fix", "--write")
+    text = (project / "apps/help/README.md").read_text()
+    assert text == "`app/page.tsx` and `apps/help/site/pages/index.tsx`\n"
 
 
 def test_a_folder_is_completed_only_if_no_other_one_has_its_name(remit: Remit, project: Path) -> None:
