@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from remit.evidence.commands import git_verbs, only_reads, shell_reads
 from remit.evidence.find_runs import (
-    RunCommand,
     RunOutcome,
     find_runs,
     is_open_ended,
@@ -31,7 +30,7 @@ from remit.evidence.meant_tests import (
 )
 from remit.evidence.model import Check, CheckedStatement, WorkStatement
 from remit.evidence.receipts import RERUN, GitActs, Receipt, SessionRecord, may_act
-from remit.evidence.run_history import MAX_COMMAND, Ran, RunHistory
+from remit.evidence.run_history import MAX_COMMAND, Ran, RunHistory, has_words, is_named
 from remit.evidence.statement_words import EVERY, SUBJECT
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, Workspace
@@ -391,7 +390,7 @@ class StatementJudge:
             return self._filtered(statement.check, "", of_check, lambda _: True)
         wanted = find_runs(statement.command)
         command = statement.command
-        named = self._filtered(statement.check, command, of_check, lambda ran: _is_named(ran, command, wanted))
+        named = self._filtered(statement.check, command, of_check, lambda ran: is_named(ran, command, wanted))
         if named.runs or named.pending is not None:
             return named
         if wanted and statement.check != "command":
@@ -401,7 +400,7 @@ class StatementJudge:
             return self._filtered(
                 statement.check, "indirect", of_check, lambda ran: ran.run is None or ran.run.is_indirect
             )
-        same = [Ran(call, None, 0) for call in self._commands if _has_words(call.command, command)]
+        same = [Ran(call, None, 0) for call in self._commands if has_words(call.command, command)]
         return _history(statement.check, same)
 
     def _filtered(self, check: Check, name: str, runs: list[Ran], is_meant: Callable[[Ran], bool]) -> RunHistory:
@@ -570,29 +569,6 @@ def _failure(ran: Ran, outcome: RunOutcome) -> str:
         return f"`{ran.command}` printed `{outcome.line[:_MAX_LINE]}`"
     status = ran.receipt.exit if ran.receipt.exit is not None else "unknown"
     return f"`{ran.command}` ended with exit status {status}"
-
-
-def _is_named(ran: Ran, command: str, wanted: tuple[RunCommand, ...]) -> bool:
-    """Return whether a run is of the command or the program that a statement names."""
-    if ran.run is None or ran.run.is_indirect:
-        return ran.run is None or not wanted or _task(ran.run.words) == _task(wanted[-1].words)
-    names = {name for run in wanted for name in run.runners}
-    program = wanted[-1].words.split()[0] if wanted else command.split(maxsplit=1)[0].lower()
-    if names and not names.isdisjoint(ran.run.runners):
-        return program == ran.run.words.split()[0] or program not in ran.run.words
-    return program in ran.run.words.split()
-
-
-def _task(words: str) -> list[str]:
-    """Return the program and the task that a command names: `npm run lint`."""
-    parts = words.split(maxsplit=3)
-    return parts[:3] if parts[1:2] == ["run"] else parts[:2]
-
-
-def _has_words(command: str, stated: str) -> bool:
-    bare = " ".join(command.split())
-    words = stated.split()
-    return " ".join(words) in bare or (bool(words) and words[0] in bare and all(word in bare for word in words[1:3]))
 
 
 def _short(receipt: Receipt) -> str:

@@ -138,3 +138,27 @@ def _covers(later: Ran, failed: Ran) -> bool:
     if later.run.words == failed.run.words or later.run.is_indirect or failed.run.is_indirect:
         return True
     return not later.run.is_part and not set(later.run.runners).isdisjoint(failed.run.runners)
+
+
+def is_named(ran: Ran, command: str, wanted: tuple[RunCommand, ...]) -> bool:
+    """Return whether a run is of the command or the program that a statement names."""
+    if ran.run is None or ran.run.is_indirect:
+        return ran.run is None or not wanted or _task(ran.run.words) == _task(wanted[-1].words)
+    names = {name for run in wanted for name in run.runners}
+    program = wanted[-1].words.split()[0] if wanted else command.split(maxsplit=1)[0].lower()
+    if names and not names.isdisjoint(ran.run.runners):
+        return program == ran.run.words.split()[0] or program not in ran.run.words
+    return program in ran.run.words.split()
+
+
+def _task(words: str) -> list[str]:
+    """Return the program and the task that a command names: `npm run lint`."""
+    parts = words.split(maxsplit=3)
+    return parts[:3] if parts[1:2] == ["run"] else parts[:2]
+
+
+def has_words(command: str, stated: str) -> bool:
+    """Return whether a command has the words of the one that a statement names."""
+    bare = " ".join(command.split())
+    words = stated.split()
+    return " ".join(words) in bare or (bool(words) and words[0] in bare and all(word in bare for word in words[1:3]))
