@@ -195,6 +195,21 @@ async def test_a_worker_cannot_migrate_and_names_the_command_that_can(owned: str
             connection.execute("INSERT INTO remit.migrations VALUES (%s, %s, %s)", last)
 
 
+@pytest.mark.parametrize("words", [("orchestrate", "hello"), ("run", "hello")], ids=["orchestrate", "run"])
+def test_a_submitter_who_cannot_run_a_job_leaves_none_in_the_queue(
+    owned: str, fleet: MakeFleet, words: tuple[str, ...]
+) -> None:
+    team = fleet(address=owned)
+    before = team.store.rows("SELECT id FROM remit.jobs")
+    team.environment["REMIT_DATABASE_URL"] = _as(SUBMITTER, owned)
+    code, said = team.run(*words)
+    assert code == 3
+    assert said.endswith(
+        "remit: the role of REMIT_DATABASE_URL may not do this: it may submit jobs (`remit submit`), but not run them\n"
+    )
+    assert team.store.rows("SELECT id FROM remit.jobs") == before
+
+
 @pytest.mark.parametrize("name", ["", "Fleet", "a b", "a;drop", 'a"b', "a$$b", "public", "pg_monitor", "x" * 64, "ä"])
 def test_a_name_that_is_not_plain_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="is not a name of a role"):
