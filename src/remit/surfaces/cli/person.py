@@ -14,6 +14,7 @@ from remit.clients.hooks.compiled import folder_of, project_of
 from remit.errors import UsageError
 from remit.gate.person_commands import has_consent
 from remit.orchestrate.remote import TOKEN_VARIABLE
+from remit.reports.layout import escape_control
 from remit.surfaces.cli.with_database import with_database
 
 if TYPE_CHECKING:
@@ -32,11 +33,17 @@ def require_person(command: str, role: Role = "reviewer", *, variable: str = TOK
         return
     if has_consent(folder_of(project_of(os.getcwd())), command):  # noqa: PTH109 (a name)
         return
-    secret = os.environ.get(TOKEN_VARIABLE, "")
-    if variable == TOKEN_VARIABLE and secret and _may(secret, role):
+    secret = os.environ.get(TOKEN_VARIABLE, "") if variable == TOKEN_VARIABLE else ""
+    owner = _person_of(secret) if secret else None
+    if owner is not None and owner.may(role):
         return
     kind = f"a token of `remit tokens add` (at least {role})" if variable == TOKEN_VARIABLE else "your token"
-    raise UsageError(f"`{command}` is for a person: run it in a terminal, or set {variable} to {kind}")
+    reason = f"`{command}` is for a person: run it in a terminal, or set {variable} to {kind}"
+    if owner is not None:
+        reason += f"; the token in {variable} is that of {escape_control(owner.name)}, a {owner.role}"
+    elif secret:
+        reason += f"; the token in {variable} is not valid in this database, or was revoked"
+    raise UsageError(reason)
 
 
 def has_terminal() -> bool:
@@ -44,11 +51,10 @@ def has_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def _may(secret: str, role: Role) -> bool:
+def _person_of(secret: str) -> Person | None:
     from remit.store.access import person_of_token  # late, as the database: most people have a terminal
 
     async def person(database: Database, _: Settings) -> Person | None:
         return await person_of_token(database, secret)
 
-    owner = with_database(person)
-    return owner is not None and owner.may(role)
+    return with_database(person)
