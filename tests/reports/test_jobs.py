@@ -85,6 +85,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "text": {"text": HOSTILE},
     "tool": {"name": HOSTILE, "arguments": {"a": HOSTILE}},
     "tool-done": {"name": HOSTILE, "failed": True},
+    "left": {"why": HOSTILE},
     "waiting": {"seconds": HOSTILE, "why": HOSTILE},
     "program": {"command": HOSTILE},
     "checked": {"verdict": HOSTILE, "violations": HOSTILE},
@@ -99,6 +100,13 @@ def test_nothing_in_an_event_is_obeyed_and_an_unknown_one_is_named(kind: str) ->
     assert shown
     assert not set(shown) & {"\x1b", "\x07", "\x9b", "\u202e", "\x00", "\r"}
     assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_an_answer_keeps_its_lines() -> None:
+    answer = "## Result\n\n### Status\nSUCCESS\n\n| Item | Location |\n| --- | --- |\n| cart | `a.py:3` |\n"
+    shown = text(event_lines(Event(1, 7, AT, "text", {"text": answer}), 80)).splitlines()
+    assert [line[9:] for line in shown] == [line for line in answer.splitlines() if line]
+    assert {line[:9] for line in shown[1:]} == {" " * 9}
 
 
 def test_a_tool_that_went_well_is_worth_no_second_line() -> None:

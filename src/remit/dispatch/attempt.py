@@ -120,6 +120,7 @@ class Attempt:
             await self._finish(RunEnd("error", "", str(error)))
             return
         brief = apply_limits(await jobs.brief_of(self._database, job), self._settings)
+        log.info("job %s (%s): started%s", job.id, job.agent, f", attempt {job.attempt}" if job.attempt > 1 else "")
         await self._events.emit("started", {"attempt": job.attempt, "model": brief.model, "tools": list(brief.tools)})
         root = Path(job.workspace)
         before = await self._watch_settings() if _can_write(brief) else {}

@@ -118,6 +118,8 @@ class Worker:
         #: Tickets that the statement which ended their job has removed.
         self._removed: set[int] = set()
         self._stopping = asyncio.Event()
+        #: Whether the last use of the database failed.
+        self._is_cut_off = False
 
     def stop(self) -> None:
         """Take no more jobs, and finish the running ones or return them to the queue."""
@@ -189,14 +191,25 @@ class Worker:
         while not self._stopping.is_set():
             try:
                 async with _queue_app(self._database.target, self._removed) as app:
+                    self._note_available()
                     app.task(name=TASK, pass_context=True)(self._run_ticket)
                     await self._until_stopped(self._queue_worker(app, until_idle=until_idle))
                 if until_idle and not await self._is_work_left():
                     return
             except (*CONNECTION_ERRORS, ConnectorException) as error:
                 cause = error.__cause__ or error  # the queue's own message is only "Database error."
-                log.warning("the database is unavailable, trying again: %s", " ".join(str(cause).split()))
+                self._note_unavailable(cause)
             await self.wait_for_stop(1.0)
+
+    def _note_unavailable(self, error: BaseException) -> None:
+        if not self._is_cut_off:
+            log.warning("the database is unavailable, trying again: %s", " ".join(str(error).split()))
+        self._is_cut_off = True
+
+    def _note_available(self) -> None:
+        if self._is_cut_off:
+            log.warning("the database is available again")
+        self._is_cut_off = False
 
     async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> None:
         """Run the queue's worker until it ends or `stop` is called. Raises its error."""
@@ -319,8 +332,9 @@ class Worker:
         while True:
             try:
                 await self._supervise(heartbeat, seconds)
+                self._note_available()
             except (EnvironmentBroken, *CONNECTION_ERRORS) as error:
-                log.warning("the database is unavailable: %s", " ".join(str(error).split()))
+                self._note_unavailable(error)
             except Exception:
                 log.exception("the check for dead workers failed")  # it is repeated: their jobs must not wait for ever
             await asyncio.sleep(seconds / 6)

@@ -176,8 +176,10 @@ def event_lines(event: Event, columns: int) -> Iterator[Line]:
     clock = f"{event.at.astimezone():%H:%M:%S} "
     data = event.data
     text, style = _event_text(event.kind, data)
-    # The text of an orchestrator for the user keeps its lines.
-    lines = text.split("\n") if event.kind == "told" else [text]
+    # An answer and the text of an orchestrator for the user keep their lines, an answer without the empty ones.
+    lines = text.split("\n") if event.kind in ("told", "text") else [text]
+    if event.kind == "text":
+        lines = [line for line in lines if line.strip()]
     rows = (
         [row for line in lines for row in wrap_text(escape_control(line), columns, len(clock), keeps_paths=True)]
         if text
@@ -209,7 +211,7 @@ def _event_text(kind: str, data: dict[str, Any]) -> tuple[str, str]:
         why = f": {data['why']}" if data.get("why") else ""
         return (f"{data.get('name')} failed{why}", "yellow") if data.get("failed") else ("", "")
     if kind == "text":
-        return " ".join(str(data.get("text", "")).split()), "dim"
+        return str(data.get("text", "")).strip(), "dim"
     if kind == "told":
         return str(data.get("text", "")), "bold"
     if kind == "usage":

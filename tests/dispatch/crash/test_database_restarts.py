@@ -89,6 +89,12 @@ def test_an_idle_worker_takes_jobs_after_a_crash_of_the_database(own: Postgres, 
 
     assert worker.is_alive
     assert effects(place) == ["one", "two"]
+    logged = [line[20:] for line in worker.output.splitlines() if "database is" in line]
+    assert [line.partition(",")[0] for line in logged] == [
+        "the database is unavailable",
+        "the database is available again",
+    ]
+    assert f" job {job} (builder): started\n" in worker.output
 
 
 def test_a_job_survives_an_outage_longer_than_its_worker_would_take_to_stop(
