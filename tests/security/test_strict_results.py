@@ -159,6 +159,12 @@ def test_a_commit_that_is_not_in_the_history_does_not_hold_for_a_finding(shop: P
     assert check(shop, f"[`shop/ghost.py:12`]({link})")["commit-missing"] == "L2"
 
 
+@pytest.mark.parametrize("commit_hash", ["deadbee1", "abc1234", "1234567a", "0123abc9"])
+def test_a_hash_that_looks_like_a_placeholder_is_an_invented_commit(shop: Path, commit_hash: str) -> None:
+    fork_commit(shop)
+    assert check(shop, detail=f"{QUOTE}\n\nFixed in commit {commit_hash}.\n")["commit-missing"] == "L2"
+
+
 @pytest.mark.parametrize("text", ["---\ngit_commit: {commit}\n---\n## REMOVED\n\n`shop/ghost.py:12` leaks.", "{link}"])
 def test_a_text_without_a_file_cannot_choose_a_commit_that_is_not_in_the_history(shop: Path, text: str) -> None:
     side = fork_commit(shop)

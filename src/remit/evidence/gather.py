@@ -150,7 +150,7 @@ def _read_claims(
 ) -> _Read:
     """Return all claims of a text, in document order."""
     pieces = list(segments(document))
-    reader = PlaceReader(workspace)
+    reader = PlaceReader(workspace, is_strict=strict)
     places: list[Claim] = []
     claims: list[Claim] = []
     by_line: dict[int, list[Claim]] = {}
@@ -160,14 +160,14 @@ def _read_claims(
     for row in table_rows(pieces):
         if row[0].kind == "code":
             fences.append((row[0], reader.lines.file_above(row[0])))
-            claims.extend(islice(command_claims(row[0]), MAX_CLAIMS + 1))
+            claims.extend(islice(command_claims(row[0], is_strict=strict), MAX_CLAIMS + 1))
             continue
         if row[0].row:
             rows[row[0].row] = tuple(row)
         for segment, references, linked in _references(row, reader, permalinks):
             near = [place for place in above if segment.group - place.segment.group <= 1]
             claims.extend(inline_quotes(segment, near, references))
-            claims.extend(command_claims(segment))
+            claims.extend(command_claims(segment, is_strict=strict))
             claims.extend(() if strict else anchor_claims(segment))
             above = references[-1:] or above
             places += [*linked, *references]

@@ -37,8 +37,8 @@ _HERE_DOCUMENT = lazy_pattern(r"<<-?\s?(['\"]?)(\w{1,60})\1")
 _CHOICE = lazy_pattern(r"<[A-Za-z][^<>\n]{0,60}>|(?<=\w)\|(?=\w)")
 
 
-def command_claims(segment: Segment) -> Iterator[Claim]:
-    """Yield the commands, tests and commits of one segment.
+def command_claims(segment: Segment, *, is_strict: bool = False) -> Iterator[Claim]:
+    """Yield the commands, tests and commits of one segment. If it `is_strict`, no hash is a placeholder.
 
     `name` is the script, target, test or commit. For a command, `path` is the folder that its line states and `code`
     the command itself; for a test, `path` is its file.
@@ -59,7 +59,7 @@ def command_claims(segment: Segment) -> Iterator[Claim]:
             if "#" in line:
                 yield from _method_claims(segment, text[start:end], segment.line, start)
     yield from _test_claims(segment, text, segment.line, 0)
-    yield from _commit_claims(segment)
+    yield from _commit_claims(segment, is_strict=is_strict)
 
 
 def command_of(claim: Claim) -> ToolCommand | None:
@@ -284,7 +284,7 @@ def stated_commit(text: str) -> str | None:
     return stated[1].lower() if stated else None
 
 
-def _commit_claims(segment: Segment) -> Iterator[Claim]:
+def _commit_claims(segment: Segment, *, is_strict: bool) -> Iterator[Claim]:
     """Yield the hashes that their clause, or the column of a table, calls a commit."""
     text = segment.text
     is_in_column = bool(segment.column) and _CALLS_COMMIT.search(segment.column) is not None
@@ -294,8 +294,10 @@ def _commit_claims(segment: Segment) -> Iterator[Claim]:
     clause = 0
     is_called: dict[int, bool] = {}
     for written in _HASH.finditer(text):
-        if written[1].isdigit() or written[1].isalpha() or _BLANK_HASH.search(written[1]):
-            continue  # a number, a word such as `defaced`, or a placeholder
+        if written[1].isdigit() or written[1].isalpha():
+            continue  # a number, or a word such as `defaced`
+        if not is_strict and _BLANK_HASH.search(written[1]):
+            continue  # a placeholder
         before = text[max(0, written.start() - _MAX_ADDRESS) : written.start()]
         if "://" in before and not any(map(str.isspace, before[before.rindex("://") :])):
             continue  # part of an address

@@ -103,8 +103,9 @@ def _is_empty(text: str) -> bool:
 class PlaceReader:
     """Reads the references of one document. Each path is looked up once, only to see whether it names a file."""
 
-    def __init__(self, workspace: Workspace | None) -> None:
+    def __init__(self, workspace: Workspace | None, *, is_strict: bool = False) -> None:
         self._workspace = workspace
+        self._is_strict = is_strict
         self.exists: Exists = _known_files(workspace)
         self._shown: Callable[[str], str] = cache(lambda path: display_path(path, workspace))
         self.lines = LineReader(self._named_files)
@@ -210,7 +211,8 @@ class PlaceReader:
             text[max(0, reference.start - _AROUND) : reference.start],
             text[reference.end : reference.end + _AROUND],
         )
-        if is_placeholder(reference.path, before, after):
+        is_of_variable = self._is_strict and reference.path.startswith("$")  # in a result, it excuses nothing
+        if not is_of_variable and is_placeholder(reference.path, before, after):
             return False
         is_end = reference.line is None or reference.path.startswith(("-", "_", "."))
         if is_end and reference.start > 1 and text.startswith(_GLOBS, reference.start - 2):
