@@ -71,16 +71,26 @@ class Fixed(NamedTuple):
     verdicts: list[Verdict]
 
 
-def fix_text(text: str, path: str, options: Options, sources: Sources) -> Fixed:
+def fix_text(text: str, path: str, options: Options, sources: Sources, *, completes: bool = False) -> Fixed:
     """Correct a text. Line ends and all other characters stay as they are."""
-    return fix_checked(text, path, check_text(text, path, options, sources), options, sources)
+    return fix_checked(text, path, check_text(text, path, options, sources), options, sources, completes=completes)
 
 
 def fix_checked(
-    text: str, path: str, before: list[Verdict], options: Options, sources: Sources, *, seconds: float = SECONDS
+    text: str,
+    path: str,
+    before: list[Verdict],
+    options: Options,
+    sources: Sources,
+    *,
+    completes: bool = False,
+    seconds: float = SECONDS,
 ) -> Fixed:
-    """Correct a text whose verdicts are known. The history has some seconds to answer what short paths mean."""
-    fixes = [fix for verdict in before for fix in _proposals(verdict, sources, seconds)]
+    """Correct a text whose verdicts are known.
+
+    `completes`: short paths that hold become whole ones. The history has some seconds to answer what they mean.
+    """
+    fixes = [fix for verdict in before for fix in _proposals(verdict, sources, seconds, completes=completes)]
     for _ in range(_MAX_ROUNDS):
         if not fixes:
             break
@@ -89,14 +99,20 @@ def fix_checked(
         good = [fix for fix in applied if _holds(fix, after)]
         if len(good) == len(fixes) and _failures(after) <= _failures(before) and _count(after) == _count(before):
             # A corrected path may show which file a short one means.
-            more = fix_checked(corrected, path, after, options, sources, seconds=0)
+            more = fix_checked(corrected, path, after, options, sources, completes=completes, seconds=0)
             return Fixed(more.text, sorted([*good, *more.fixes]), before, more.verdicts)
         fixes = good if len(good) < len(fixes) else []
     return Fixed(text, [], before, before)
 
 
 def fix_source(
-    source: bytes, name: str, options: Options, sources: Sources, before: list[Verdict] | None = None
+    source: bytes,
+    name: str,
+    options: Options,
+    sources: Sources,
+    before: list[Verdict] | None = None,
+    *,
+    completes: bool = False,
 ) -> Fixed:
     """Correct the content of a file, whose verdicts may be known. A text that cannot be read is not changed."""
     text = source.decode("utf-8", "replace")
@@ -104,7 +120,8 @@ def fix_source(
     if len(source) > MAX_BYTES or text.encode("utf-8") != source or is_json:
         verdicts = before or check_text(source, name, options, sources)
         return Fixed(text, [], verdicts, verdicts)
-    return fix_checked(text, name, before or check_text(text, name, options, sources), options, sources)
+    before = before or check_text(text, name, options, sources)
+    return fix_checked(text, name, before, options, sources, completes=completes)
 
 
 def write_fixed(path: Path, source: bytes, text: str) -> None:
@@ -189,13 +206,13 @@ def _holds(fix: Fix, verdicts: list[Verdict]) -> bool:
     return all((target.place.path, target.place.line, target.name) in holding for target in fix.targets)
 
 
-def _proposals(verdict: Verdict, sources: Sources, seconds: float) -> Iterator[Fix]:
+def _proposals(verdict: Verdict, sources: Sources, seconds: float, *, completes: bool) -> Iterator[Fix]:
     workspace = sources.workspace
     if workspace is None:
         return
     folder = workspace.folder_of(verdict.path) if verdict.path not in ("", "-") else ""
     unclear = ("abbreviated", "ambiguous")
-    short = [reference.path for reference in verdict.evidence.references if reference.outcome in unclear]
+    short = [reference.path for reference in verdict.evidence.references if completes and reference.outcome in unclear]
     name = f"{folder}/{basename(verdict.path)}".lstrip("/")
     gone: dict[str, Removal | None] = {}
     if short:
@@ -210,7 +227,8 @@ def _proposals(verdict: Verdict, sources: Sources, seconds: float) -> Iterator[F
     names: dict[str, str] = {}
     for reference in verdict.evidence.references:
         is_own = reference.commit is None and not reference.is_listed  # a list is rewritten as a whole
-        place = finder.truth(reference) if is_own else None
+        is_wanted = is_own and (completes or reference.reliability is not None)  # else it is right as it is
+        place = finder.truth(reference) if is_wanted else None
         if place is None or not 0 <= reference.at - first < len(lines):
             continue
         is_relative = bool(folder) and (

@@ -29,7 +29,7 @@ def fixed(remit: Remit, project: Path, text: str | bytes, *more: str) -> tuple[R
     """Correct a text that is not committed; return what was printed and the text after it."""
     file = project / "doc.md"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    ran = remit("verify", "doc.md", "--fix", "--write", *more)
+    ran = remit("verify", "doc.md", "--fix", "--full-paths", "--write", *more)
     return ran, file.read_bytes()
 
 
@@ -56,6 +56,16 @@ def test_what_has_one_truth_is_corrected(remit: Remit, project: Path, before: st
     assert text.decode() == after
     assert ran.code == 0
     assert re.search(r"(?m)^doc\.md:\d  fixed  ", ran.out)
+
+
+def test_a_short_path_that_holds_stays_unless_full_paths_are_wanted(remit: Remit, project: Path) -> None:
+    text = "`cart.py:31` (total), `app/prices.py` and [the cart](src/app/cart.py#L4); `src/app/cart.py:4` (total)\n"
+    (project / "doc.md").write_text(text)
+    ran = remit("verify", "doc.md", "--fix", "--write")
+    assert ran.out.count("  fixed  ") == 1
+    assert (project / "doc.md").read_text() == text.replace("`src/app/cart.py:4`", "`src/app/cart.py:31`")
+    assert "--full-paths completes what --fix writes" in remit("verify", "doc.md", "--full-paths").err
+    assert "`src/app/cart.py:31` (total), `src/app/prices.py` and" in fixed(remit, project, text)[1].decode()
 
 
 @pytest.mark.parametrize(
@@ -102,7 +112,7 @@ def test_a_readme_is_about_the_files_of_its_folder(remit: Remit, project: Path) 
     for file in ("apps/book/app/page.tsx", "apps/help/site/pages/index.tsx", "apps/help/README.md"):
         (project / file).parent.mkdir(parents=True, exist_ok=True)
         (project / file).write_text("`app/page.tsx` and `pages/index.tsx`\n")
-    remit("verify", "apps/help/README.md", "--fix", "--write")
+    remit("verify", "apps/help/README.md", "--fix", "--full-paths", "--write")
     text = (project / "apps/help/README.md").read_text()
     assert text == "`app/page.tsx` and `apps/help/site/pages/index.tsx`\n"
 
@@ -127,7 +137,7 @@ def test_a_class_in_place_of_its_file_stays(text: str, remit: Remit, project: Pa
 def test_the_target_of_a_link_stays_relative_to_the_document(remit: Remit, project: Path) -> None:
     (project / "docs").mkdir()
     (project / "docs/page.md").write_text("[x](cart.py#L4) and `cart.py:5`\n")
-    assert remit("verify", "docs/page.md", "--fix", "--write").code == 0
+    assert remit("verify", "docs/page.md", "--fix", "--full-paths", "--write").code == 0
     text = (project / "docs/page.md").read_text()
     assert text == "[x](../src/app/cart.py#L4) and `src/app/cart.py:5`\n"
 
@@ -369,7 +379,7 @@ def test_one_run_corrects_what_an_earlier_correction_makes_clear(remit: Remit, p
     commit(project, "doors")
     git(project, "mv", "old", "new")
     commit(project, "move")
-    remit("verify", "page.md", "--fix", "--write")
+    remit("verify", "page.md", "--fix", "--full-paths", "--write")
     assert file.read_text() == "`new/door.py` opens, at `new/door.py:4`.\n"
 
 

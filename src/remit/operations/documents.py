@@ -137,6 +137,7 @@ class Verify(msgspec.Struct, frozen=True, kw_only=True):
         bool, described("Show the corrections of paths and lines as a diff, and ask before they are written.", on=CLI)
     ] = False
     write: Annotated[bool, described("With --fix: write the corrections without asking.", on=CLI)] = False
+    full_paths: Annotated[bool, described("With --fix: also write short paths that hold in full.", on=CLI)] = False
     record: Record = False
     attest: Attest = None
     form: Annotated[
@@ -288,7 +289,7 @@ def verify_texts(root: Path, wanted: Verify, texts: Iterable[NamedText], documen
                 verdicts += found.verdicts
                 proposed += _proposed(text, found, options, sources) if wanted.form == "json" else []
             elif wanted.fix and text.file is not None:
-                fixed = fix_source(text.source, text.name, options, sources)
+                fixed = fix_source(text.source, text.name, options, sources, completes=wanted.full_paths)
                 verdicts += fixed.before
                 waiting += [Correction(text, fixed)] if fixed.fixes else []
             else:

@@ -62,8 +62,8 @@ def command(wanted: Verify) -> int:
     commit of the project. Other prose is not checked.
 
     Each accusation is certain, likely, or worth a look. The exit code is 1 if a certain or likely one exists, otherwise
-    0. With --fix, locations are corrected that moved, or that can mean only one file or line: a diff is shown, and the
-    files are written after a question or with --write.
+    0. With --fix, accused locations are corrected that moved, or that can mean only one file or line: a diff is shown,
+    and the files are written after a question or with --write.
 
     \b
     Examples:
@@ -104,6 +104,8 @@ def _refuse_conflicts(wanted: Verify) -> None:
         raise UsageError("--fix changes the files; run --attest afterwards, without --fix")
     if wanted.write and not wanted.fix:
         raise UsageError("--write writes what --fix corrects; add --fix")
+    if wanted.full_paths and not wanted.fix:
+        raise UsageError("--full-paths completes what --fix writes; add --fix")
     if wanted.explain is not None and wanted.form != "text":
         raise UsageError("--explain prints text; remove --format")
     if wanted.affected_by is None:

@@ -135,7 +135,9 @@ class Checkout:
         text = _part_of(lines, part)
         verdict = self._verdict(snapshot, text, UNDATED)
         dated = replace(verdict, evidence=replace(verdict.evidence, checked=dates.applied(verdict.evidence.checked)))
-        fixed = fix_checked(text, snapshot.path, [dated], UNDATED, self._sources, seconds=_HISTORY_SECONDS)
+        fixed = fix_checked(
+            text, snapshot.path, [dated], UNDATED, self._sources, completes=True, seconds=_HISTORY_SECONDS
+        )
         self._sources.end_processes()  # the server runs on
         corrected = fixed.text.split("\n")
         targets: dict[int, list[str]] = {}
