@@ -211,7 +211,8 @@ class PlaceReader:
             text[max(0, reference.start - _AROUND) : reference.start],
             text[reference.end : reference.end + _AROUND],
         )
-        is_of_variable = self._is_strict and reference.path.startswith("$")  # in a result, it excuses nothing
+        # In a result, a folder of the environment excuses no line.
+        is_of_variable = self._is_strict and reference.line is not None and reference.path.startswith("$")
         if not is_of_variable and is_placeholder(reference.path, before, after):
             return False
         is_end = reference.line is None or reference.path.startswith(("-", "_", "."))
