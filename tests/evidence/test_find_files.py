@@ -441,6 +441,27 @@ def test_suggestions_prefer_the_path_with_the_most_common_parts(tmp_path: Path) 
         assert references(written, tmp_path) == [f"{written} missing-file > {suggestion}"]
 
 
+@pytest.mark.parametrize(
+    ("written", "suggestion"),
+    [
+        ("src/shop/client/tlil.py:1", "src/shop/client/till.py:1"),  # not the one of the server
+        ("src/shop/client/tills.py:1", "src/shop/client/till.py:1"),  # not the one that is called so elsewhere
+        ("lib/shop/server/till.py:1", "src/shop/server/till.py:1"),
+        ("lib/ledger.py:1", "src/ledger.py:1"),  # the only file of this name
+        ("api/shelf/index.md:1", ""),
+        ("api/legder.py:1", ""),
+    ],
+)
+def test_a_similar_name_in_the_same_folder_comes_first_and_a_foreign_path_is_not_suggested(
+    tmp_path: Path, written: str, suggestion: str
+) -> None:
+    names = ("client/till.py", "server/till.py", "server/tills.py")
+    write(tmp_path, lines({**{f"src/shop/{name}": 1 for name in names}, "src/ledger.py": 1, "docs/index.md": 1}))
+    (tmp_path / "api").mkdir()
+    (tmp_path / "api/key.py").write_text("x = 1\n")
+    assert references(written, tmp_path) == [f"{written} missing-file" + f" > {suggestion}" * bool(suggestion)]
+
+
 def test_a_folder_with_a_line_suggests_its_main_file(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -460,8 +481,8 @@ def test_the_number_of_suggestions_is_limited(small: Path, monkeypatch: pytest.M
 
 def test_of_too_many_equal_names_the_first_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(find_files, "MAX_COMPARISONS", 0)
-    write(tmp_path, lines({"a/x.py": 1, "b/x.py": 1}))
-    assert references("c/b/x.py:1", tmp_path) == ["c/b/x.py:1 missing-file > a/x.py:1"]
+    write(tmp_path, lines({"c/a/x.py": 1, "c/b/x.py": 1}))
+    assert references("c/e/b/x.py:1", tmp_path) == ["c/e/b/x.py:1 missing-file > c/a/x.py:1"]
 
 
 # --- Odd names

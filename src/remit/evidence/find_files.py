@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice, takewhile
 from typing import Literal
 
 from rapidfuzz import fuzz, process
@@ -331,6 +332,10 @@ _NEAR_NAME = 85
 #: A shorter name is the end of too many others.
 _MIN_END = 6
 _FOLDER_FILES = ("__init__.py", "index.ts", "index.tsx", "index.js", "mod.rs", "main.py", "README.md")
+#: Names that nearly every folder may have.
+_MAIN_NAMES = frozenset(name.partition(".")[0] for name in _FOLDER_FILES)
+#: A name is compared with at most this many files of its folder.
+_MAX_BESIDE = 2_000
 
 
 class SuggestionFinder:
@@ -350,10 +355,29 @@ class SuggestionFinder:
 
     def _find(self, path: str) -> str | None:
         names = self._workspace.index.by_folded_name
-        same = names.get(folded_name(path))
-        if same:
-            return self._closest(same, path)
-        return self._file_in_folder(path.rstrip("/") + "/") or self._similar(path, names)
+        same = names.get(folded_name(path), [])
+        named = self._closest(same, path) if same else None
+        if named is not None and ("/" not in path or _common_tail(named, path) > 1):
+            return named
+        return (
+            self._beside(path)
+            or (named if named is not None and _is_plausible(named, path, is_only=len(same) == 1) else None)
+            or self._file_in_folder(path.rstrip("/") + "/")
+            or self._similar(path, names)
+        )
+
+    def _beside(self, path: str) -> str | None:
+        """Return the file in the folder of a path whose name is most similar to its name."""
+        folder, slash, name = path.rpartition("/")
+        if not slash or self._guesses_left <= 0:
+            return None
+        self._guesses_left -= 1
+        paths = self._workspace.index.paths
+        first = bisect_left(paths, f"{folder}/")
+        inside = takewhile(lambda other: other.startswith(f"{folder}/"), islice(paths, first, first + _MAX_BESIDE))
+        files = {other[len(folder) + 1 :]: other for other in inside if "/" not in other[len(folder) + 1 :]}
+        near = process.extractOne(name, files.keys(), scorer=fuzz.ratio, score_cutoff=_NEAR_NAME)
+        return files[near[0]] if near is not None else None
 
     def _closest(self, paths: list[str], path: str) -> str:
         self._comparisons_left -= len(paths)
@@ -376,7 +400,18 @@ class SuggestionFinder:
         wanted = folded_name(path)
         near = process.extractOne(wanted, names.keys(), scorer=fuzz.ratio, score_cutoff=_NEAR_NAME)
         name = near[0] if near is not None else _ending(names, wanted)
-        return self._closest(names[name], path) if name else None
+        if not name:
+            return None
+        folder, slash, _ = path.rpartition("/")
+        found = self._closest(names[name], f"{folder}{slash}{name}")
+        return found if _is_plausible(found, path, is_only=False) else None
+
+
+def _is_plausible(found: str, path: str, *, is_only: bool) -> bool:
+    """Return whether a file can be meant: it shares a folder with the path, or it alone has a telling name."""
+    folders = path.lower().strip("/").split("/")[:-1]
+    is_shared = not folders or not set(folders).isdisjoint(found.lower().split("/")[:-1])
+    return is_shared or (is_only and found.rpartition("/")[2].partition(".")[0] not in _MAIN_NAMES)
 
 
 def _ending(names: Iterable[str], wanted: str) -> str | None:
