@@ -309,7 +309,7 @@ headline 12
 The line 1.x is kept; see [the guide](src/app.py).
 [The guide](src/app.py) is for the line 1.x.
 `src/app.py` line 1.x, lines 2.x and 3.4
-`src/app.py`: line 2.* and `src/app.py:1.x`
+`src/app.py`: line 2.x and `src/app.py:1.x`
 La línea 1.x sigue en mantenimiento ([guía](src/app.py)).
 [La guía](src/app.py), línea 1.x, y las líneas 1.x y 2.x
 La ligne 2.x est maintenue, voir [le guide](src/app.py).

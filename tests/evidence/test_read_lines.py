@@ -69,6 +69,9 @@ def of_app(expected: str) -> list[str]:
         ("In `src/app.py` fehlt die Prüfung, siehe Zeilen 12-18.", "12-18"),
         ("En `src/app.py` falta el control (línea 12).", "12"),
         ("En `src/app.py` se ve en la línea 12.", "12"),
+        # The end of an emphasis is not one of a version
+        ("**It is set in `src/app.py`, line 12.**", "12"),
+        ("*It is set in src/app.py:12.* **So is src/app.py:14.**", "12 14"),
         # Lists and counts
         ("### `src/app.py`\n\n- `load` (line 12, ~90 lines)", "12"),
         ("### `src/app.py`\n\n- `load` (lines 12–30, 90 lines)", "12-30"),

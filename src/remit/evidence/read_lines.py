@@ -24,7 +24,7 @@ NamedFiles = Callable[[Segment], list[WrittenReference]]
 _NUMBER = rf"[~≈]?L?(?!0\d)\d{{1,6}}(?:\s?(?:{DASH}|[~～〜]|\bto\b|\bthrough\b)\s?L?\d{{1,6}})?"
 _LIST = rf"{_NUMBER}(?:(?:,\s?(?:and\s|&\s)?|\s(?:and|&|und|et)\s|\s?/\s?){_NUMBER}){{0,19}}"
 #: Nothing may follow that makes the number a part of something else.
-_AFTER = r"(?!(?!(?-i:[をのはがにでと付]))[\w%]|[.:]\d|\.[x*](?!\w)|-[\w])"
+_AFTER = r"(?!(?!(?-i:[をのはがにでと付]))[\w%]|[.:]\d|\.x(?!\w)|-[\w])"
 #: With regard to case, which these scripts do not have: else each of their characters is folded, which takes long.
 _OPENS = rf"(?-i:[`(（【「，、；：{CJK}])"
 _ROW = rf"\d{{1,6}}(?:\s?(?:{DASH}|[~～〜至到])\s?第?\s?\d{{1,6}})?"
