@@ -146,8 +146,8 @@ def _written_file(path: Path) -> Path:
     """Return the file that a path leads to. Raises UsageError if a link leads out of its checkout, or into `.git`."""
     named = Path.cwd() / path
     target = Path(os.path.realpath(named))  # `resolve` fails on a cycle of links
-    link = next((part for part in (*reversed(named.parents), named) if part.is_symlink()), None)
-    checkout = root_above(link.parent) if link is not None else None
+    links = (part for part in (*reversed(named.parents), named) if part.is_symlink())
+    checkout = next(filter(None, (root_above(link.parent) for link in links)), None)
     if checkout is None:
         return target
     if not target.is_relative_to(checkout) or ".git" in target.relative_to(checkout).parts:

@@ -96,6 +96,16 @@ def test_a_named_folder_that_leads_to_another_checkout_is_not_written(
     assert (other / "docs/guide.md").read_text() == TEXT
 
 
+def test_a_link_above_the_checkout_hides_none_in_it(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/guide.md").write_text(TEXT)
+    replace_by_link(project / "docs/guide.md", tmp_path / "elsewhere/guide.md")
+    (tmp_path / "alias").symlink_to(project)
+    with pytest.raises(UsageError, match="a link leads out of the files of"):
+        write_fixed(tmp_path / "alias/docs/guide.md", TEXT.encode(), FIXED)
+    assert (tmp_path / "elsewhere/guide.md").read_text() == TEXT
+
+
 def test_a_named_link_to_a_document_of_its_checkout_stays_a_link(project: Path, remit: Remit) -> None:
     replace_by_link(project / "docs/guide.md", project / "README.md")
     assert remit("verify", "docs/guide.md", "--fix", "--write").code == 0
