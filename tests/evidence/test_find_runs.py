@@ -192,6 +192,9 @@ def test_a_run_in_which_no_test_ran_does_not_show_that_tests_passed(output: str,
     receipts = [{"tool": "Bash", "arguments": {"command": "pytest"}, "output": output}]
     verdict = remit.check("I ran pytest: all tests pass, 5 passed.\n", repo=tmp_path, receipts=receipts)
     assert {statement.outcome for statement in verdict.evidence.statements} == {"contradicted"}
+    receipts[0]["exit"] = 0
+    verdict = remit.check("I ran pytest: all tests pass.\n", repo=tmp_path, receipts=receipts)
+    assert {statement.outcome for statement in verdict.evidence.statements} == {"unchecked"}
     receipts[0]["output"] = f"5 passed, {output}"
     verdict = remit.check("I ran pytest: all tests pass, 5 passed.\n", repo=tmp_path, receipts=receipts)
     assert {statement.outcome for statement in verdict.evidence.statements} == {"verified"}

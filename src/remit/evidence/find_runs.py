@@ -416,7 +416,7 @@ def run_outcome(run: RunCommand, output: str | None, status: int | None, wanted:
     stated = _stated_status(run, output or "")
     if stated is not None:
         return RunOutcome(stated[0] == 0, stated[1], shown.counts)
-    if status == 0 and run.owns_success:
+    if status == 0 and run.owns_success and dict(shown.counts).get("passed") != 0:
         return RunOutcome(passed=True, counts=shown.counts)
     if status is not None and status != 0 and run.owns_failure:
         return RunOutcome(passed=False, line=shown.line, counts=shown.counts)
