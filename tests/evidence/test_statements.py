@@ -284,6 +284,7 @@ def test_a_run_before_the_last_change_of_code_does_not_show_that_tests_pass(text
     assert statement.why == "`pytest -q` passed before cart.py was changed"
     assert outcome(text, EDIT, PASSED)[0] == "verified"
     assert outcome(text, PASSED, Receipt("Edit", path="CHANGELOG.md"))[0] == "verified"
+    assert outcome(text, PASSED, Receipt("Edit", path="requirements.txt"))[0] == "unchecked"
 
 
 @pytest.mark.parametrize(
@@ -310,6 +311,30 @@ def test_the_tests_that_remain_may_pass_although_one_failed(text: str) -> None:
 )
 def test_a_condition_and_the_run_of_a_person_are_not_statements(text: str) -> None:
     assert checked(text, FAILED) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Other than that, all tests pass.",
+        "Apart from the docs nothing changed, and all tests pass.",
+        "删除了旧函数，所有测试都通过了。",
+    ],
+)
+def test_an_exception_before_the_outcome_is_not_a_statement_that_tests_failed(text: str) -> None:
+    assert outcome(text, PASSED)[0] == "verified"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I ran the suite; the remaining bug is fixed and all tests pass.",
+        "删除了旧函数，所有测试都通过了。",
+        "You can run the suite; all tests pass.",
+    ],
+)
+def test_words_about_something_else_excuse_no_failure(text: str) -> None:
+    assert "contradicted" in [statement.outcome for statement in checked(text, FAILED)]
 
 
 @pytest.mark.parametrize("text", ["Once I fixed the import, all tests pass.", "After the fix, all tests pass."])

@@ -91,7 +91,7 @@ _ELSEWHERE = lazy_pattern(r"\bgh (?:pr checks|run|workflow)\b|\bglab ci\b")
 _LEFT_OUT = lazy_pattern(r"(\d{1,6}) (?:skipped|ignored|pending|todo|xfailed|xpassed)")
 _HOOKED = frozenset({"commit", "push"})
 #: Endings of files that no test reads.
-_PROSE = (".md", ".markdown", ".rst", ".txt")
+_PROSE = (".md", ".markdown", ".rst")
 #: The parts of a command that may be the name of a file.
 _NAME = lazy_pattern(r"[\w.@+-]{1,250}")
 _WIDE = lazy_pattern(r"\*|xargs|\s-\w*[rR]\b|git (?:diff|show|log|grep)|\bfind\b|\btree\b|\brg\b|\bag\b")

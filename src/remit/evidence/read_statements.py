@@ -235,8 +235,9 @@ def _runs(sentence: str, masked: str, line: _Line) -> Iterator[WorkStatement]:
             is_part = is_part or words.SHARE.search(around) is not None or (admits and verdict.passed)
             is_part = is_part or words.NUMBERED.search(masked) is not None or _is_ratio_of_some(masked)
             is_part = is_part or words.REST.search(around) is not None
+            is_part = is_part or words.EXCEPT.search(masked, 0, verdict.start) is not None
             counts = _counts(masked, check, passed=verdict.passed)
-            has_failures = dict(counts).get("failed", 0) > 0 or words.EXCEPT.search(masked) is not None
+            has_failures = dict(counts).get("failed", 0) > 0 or words.EXCEPT.search(masked, verdict.end) is not None
             statements[check, name] = WorkStatement(
                 "run",
                 sentence,

@@ -53,7 +53,8 @@ _BLOCKED_FAR = lazy_pattern(
     r"make sure|be sure|check whether|check that|verify that|see if|see whether|could not|couldn['’]t|cannot"
     r"|can['’]t|"
     r"not able|unable|not been able|imagine|suppose|assume|say that|plan is)\b"
-    r"|^\W{0,4}exit (?:code |status )?\d|\b(?:you|they)(?:['’]ve| have)? (?:\w+ )?(?:ran|re-?ran|run|tested)\b"
+    r"|^\W{0,4}exit (?:code |status )?\d"
+    r"|\b(?:you|they)(?: (?:\w+ )?(?:ran|re-?ran|tested)|(?:['’]ve| have) (?:\w+ )?run)\b"
     # A condition before the comma: `After the check passes, all tests pass`, and not `After I corrected it, all pass`.
     r"|^\W{0,4}(?:if|unless|assuming|provided|as long as)\b[^,]{1,120},"
     r"|^\W{0,4}(?:after|once|when|as soon as)\b[^,]{1,120}\b(?:is|are|passes|succeeds)\b[^,]{0,60},"
@@ -193,10 +194,15 @@ DATED = lazy_pattern(
 NUMBERED = lazy_pattern(r"\btests? \d{1,4}(?:\s?[-–,]\s?\d|\b(?!\s(?:tests?|pass|of)))|测试\s?\d|テスト\s?\d", _I)
 #: What is left when others are named, or are known: `the one failure is older; all other tests pass`.
 REST = lazy_pattern(
-    r"\b(?:others?|remaining|rest of the|the rest|everything else|anything else)\b|其余|其他|残り|他の|それ以外", _I
+    r"\b(?:others?|remaining)(?=\W{1,3}(?:\w+ )?(?:tests?|checks?|cases|suites?|specs?|ones|pass|green))"
+    r"|\b(?:rest of the|the rest|everything else|anything else)\b|其余|其他|残り|他の|それ以外",
+    _I,
 )
 EVERY = lazy_pattern(r"\b(?:all|every|whole|full|entire|complete)\b|所有|全部|すべて|全て|全", _I)
-EXCEPT = lazy_pattern(r"\b(?:except|apart from|other than|besides|save for)\b|以外|除", _I)
+#: Not in a word for a removal, such as 删除.
+EXCEPT = lazy_pattern(
+    r"\b(?:except|apart from|other than|besides|save for)\b|以外|(?<![删刪移清解排拆去消废剔削])除", _I
+)
 RAN = lazy_pattern(
     r"\b(?:ran|re-?ran|executed|verified (?:\w+ ){0,4}(?:by running|with|using|via)"
     r"|confirmed (?:\w+ ){0,4}(?:by running|with)|"
