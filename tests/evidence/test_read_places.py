@@ -93,7 +93,6 @@ def test_the_lines_below_a_label_of_a_file_belong_to_it(text: str, expected: str
         "Open `?q=foo&view=file&path=bar.py#L10` in a browser.",
         "It uses a bare `gotenberg/gotenberg:8` image.",
         "`src/*.py` and `src/**/test_*.py` and `…/`",
-        "`$HOME/src/ghost.py`, `${XDG_CONFIG_HOME}/shop/ghost.py` and `$SHOP_DIR/src/`",
         "It moved: `src/app.py:12` → `lib/app.py`".replace("`src/app.py:12`", "it"),
         "See https://example.com/src/ghost.py and [the guide](https://example.com/guide.html#L12).",
     ],
@@ -101,6 +100,18 @@ def test_the_lines_below_a_label_of_a_file_belong_to_it(text: str, expected: str
 def test_a_text_that_stands_for_any_file_or_for_none_is_not_a_claim(text: str, tree: Path) -> None:
     evidence = evidence_of(text, tree)
     assert (evidence.references, evidence.quotes) == ([], [])
+
+
+def test_a_path_below_a_variable_is_a_claim_in_a_result_only(tree: Path) -> None:
+    text = "`$HOME/src/ghost.py`, `${XDG_CONFIG_HOME}/shop/ghost.py`, `$SHOP_DIR/src/` and `$lib/ghost.py`"
+    assert places(text, tree) == ["$lib/ghost.py"]
+    assert len(evidence_of(text, tree).references) > 1
+
+
+def test_a_file_that_is_not_text_exists_if_only_its_path_is_stated(tmp_path: Path) -> None:
+    (tmp_path / "till.png").write_bytes(b"\x89PNG\0\1")
+    assert references("![The till](till.png)", tmp_path) == ["till.png exists"]
+    assert references("`till.png:3`", tmp_path) == ["till.png:3 unchecked"]
 
 
 @pytest.mark.parametrize(

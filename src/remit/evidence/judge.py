@@ -210,6 +210,9 @@ def _of_absent(claim: Claim, facts: Facts) -> _Found:
         )
     if state in ("missing", "folder"):
         return _of_missing(claim, facts)
+    if state in ("large", "binary") and claim.kind == "path":
+        is_end = facts.how == "end"
+        return _Found("abbreviated" if is_end else "exists", "location-only", Location(facts.path) if is_end else None)
     return _Found("unchecked", _UNREADABLE.get(state, "cannot-be-known"))
 
 
