@@ -92,20 +92,16 @@ class Affected(NamedTuple):
 
 
 class AffectedClaims:
-    """Finds the affected claims of documents. `path_in_checkout` returns the path of a document from the root."""
+    """Finds the affected claims of documents. `before` has the files before the change."""
 
     def __init__(
-        self, root: Path, change: DocumentChange, options: Options, sources: Sources, path_of: Callable[[str], str]
+        self, before: Commit, change: DocumentChange, options: Options, sources: Sources, path_of: Callable[[str], str]
     ) -> None:
         self._change = change
         self._options = options.validated()
         self._sources = sources
         self._path_of = path_of
-        self._before = Commit(root, change.base)
-
-    def close(self) -> None:
-        """End the git process."""
-        self._before.close()
+        self._before = before
 
     def check(self, source: bytes, path: str) -> Affected:
         """Return the verdicts on a document. The history is asked only if a claim is affected."""

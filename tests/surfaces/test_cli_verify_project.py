@@ -292,6 +292,58 @@ def test_a_change_that_makes_nothing_false_is_stated_alike_in_every_format(
         assert "(2 documents checked)" in ran.out
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("Run `scripts/check` first.\n", 1),
+        ("Run `./scripts/check` first.\n", 1),
+        ("Run `bash scripts/check --all` first.\n", 1),
+        ("# A\n\n```bash\npip install .\n./scripts/check --all\n```\n", 5),
+        ("# A\n\n```console\n$ pytest -q scripts/check\n```\n", 4),
+        ("Read @scripts/guide.md, too.\n", 1),
+        ("@scripts/guide.md\n", 1),
+        ('# A\n\n```python title="guide.md"\n--8<-- "scripts/guide.md:part"\n```\n', 4),
+        ('--8<-- "scripts/guide.md"\n', 1),
+    ],
+)
+def test_a_path_that_was_there_before_the_change_is_a_claim_however_it_is_written(
+    remit: Remit, project: Path, text: str, line: int
+) -> None:
+    write(project, "scripts/check", "#!/bin/sh\npytest\n")
+    write(project, "scripts/guide.md", "# A guide\n\nfor scripts\n")
+    write(project, "CLAUDE.md", text)
+    commit(project, "Add scripts")
+    write(project, "b.txt", "b\n")
+    assert remit("verify", "--affected-by", "HEAD").code == 0
+    name = "check" if "check" in text else "guide.md"
+    git(project, "mv", f"scripts/{name}", f"scripts/new-{name}")
+    commit(project, "Rename")
+    ran = remit("verify", "--affected-by", "HEAD~1")
+    assert ran.code == 1
+    assert f"CLAUDE.md:{line}  outdated" in ran.out
+    assert f"now at scripts/new-{name}" in ran.words
+    assert "1 claim made false" in ran.out
+    assert remit("verify", "CLAUDE.md", "--affected-by", "HEAD").code == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Write to ada@example.com or ask @ada; use `@scope/check` and `and/or`.\n",
+        "```bash\ncurl https://example.com/scripts/check\ncp $HOME/scripts/check out/check\n```\n",
+        "```python\nopen('scripts/check')\n```\n",
+    ],
+)
+def test_other_words_of_a_line_name_no_path(remit: Remit, project: Path, text: str) -> None:
+    write(project, "scripts/check", "#!/bin/sh\npytest\n")
+    write(project, "CLAUDE.md", text)
+    commit(project, "Add scripts")
+    git(project, "mv", "scripts/check", "scripts/test")
+    commit(project, "Rename")
+    assert remit("verify", "--affected-by", "HEAD~1").code == 0
+    assert remit("verify", "CLAUDE.md").code == 0
+
+
 def test_only_the_named_documents_are_asked(remit: Remit, project: Path) -> None:
     git(project, "checkout", "-q", "-b", "work")
     write(project, "src/cart.py", "X = 1\n")

@@ -33,7 +33,7 @@ from remit.evidence.model import (
     Judgement,
     Reliability,
 )
-from remit.evidence.read_commands import command_claims
+from remit.evidence.read_commands import command_claims, is_shell
 from remit.evidence.read_places import MAX_CLAIMS, PlaceReader, TooManyClaims, display_path, table_rows
 from remit.evidence.read_quotes import (
     Surroundings,
@@ -86,7 +86,7 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "", ask
     """Check every claim of a text. `path` is the file that contains it, if it is one."""
     strict = asked.strict or _is_result(document, kind) or sources.receipts is not None
     permalinks = PermalinkReader(sources)
-    read = _read_claims(document, kind, sources.workspace, permalinks, strict=strict)
+    read = _read_claims(document, kind, sources, permalinks, strict=strict)
     if strict or path in ("", "-"):
         foreign = list(_foreign_commits(document, read.claims, sources, asked.stated))
         asked = replace(asked, stated=None) if any(claim.name == asked.stated for claim in foreign) else asked
@@ -146,11 +146,12 @@ def planned_files(document: Document, workspace: Workspace) -> frozenset[str]:
 
 
 def _read_claims(
-    document: Document, kind: Kind, workspace: Workspace | None, permalinks: PermalinkReader, *, strict: bool
+    document: Document, kind: Kind, sources: Sources, permalinks: PermalinkReader, *, strict: bool
 ) -> _Read:
     """Return all claims of a text, in document order."""
+    workspace = sources.workspace
     pieces = list(segments(document))
-    reader = PlaceReader(workspace, is_strict=strict)
+    reader = PlaceReader(workspace, before=sources.before, is_strict=strict)
     places: list[Claim] = []
     claims: list[Claim] = []
     by_line: dict[int, list[Claim]] = {}
@@ -160,14 +161,14 @@ def _read_claims(
     for row in table_rows(pieces):
         if row[0].kind == "code":
             fences.append((row[0], reader.lines.file_above(row[0])))
-            claims.extend(islice(command_claims(row[0], is_strict=strict), MAX_CLAIMS + 1))
+            claims.extend(islice(_commands(row[0], (), reader, strict=strict), MAX_CLAIMS + 1))
             continue
         if row[0].row:
             rows[row[0].row] = tuple(row)
         for segment, references, linked in _references(row, reader, permalinks):
             near = [place for place in above if segment.group - place.segment.group <= 1]
             claims.extend(inline_quotes(segment, near, references))
-            claims.extend(command_claims(segment, is_strict=strict))
+            claims.extend(_commands(segment, references, reader, strict=strict))
             claims.extend(() if strict else anchor_claims(segment))
             above = references[-1:] or above
             places += [*linked, *references]
@@ -192,6 +193,14 @@ def _read_claims(
     )
     every = sorted([*places, *claims], key=lambda claim: (claim.at, claim.kind == "quote"))
     return _Read(every, headings, rows, surroundings, title)
+
+
+def _commands(segment: Segment, references: Sequence[Claim], reader: PlaceReader, *, strict: bool) -> Iterator[Claim]:
+    """Yield the commands of a segment, and its paths that are not written as references."""
+    commands = list(islice(command_claims(segment, is_strict=strict), MAX_CLAIMS + 1))
+    yield from commands
+    if not strict:
+        yield from reader.read_known(segment, [*references, *commands], is_shell=is_shell(segment))
 
 
 def _foreign_commits(

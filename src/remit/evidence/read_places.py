@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -45,6 +45,14 @@ _LINK = "]("
 #: The globs before a path: `*_test.go`, src/*-view.ts.
 _GLOBS = ("`*", "/*")
 _IMPORT = lazy_pattern(r"\b(?:from|import|require|include|use)\s?\(?\s?['\"]$")
+#: A file that a generator of sites includes: `--8<-- "a/b.py:part"`.
+_INCLUDE = lazy_pattern(
+    r"-{1,8}8<-{1,8}[ \t]{1,8}[\"']((?:[\w.\-]{1,100}/){1,20}[\w.\-]{1,100})(?::[\w\-]{0,60}){0,2}[\"']"
+)
+#: A file that an assistant reads, too: `@docs/guide.md`.
+_AT_SIGN = lazy_pattern(r"(?<![\w`@./:+\-])@((?:[\w.\-]{1,100}/){0,20}[\w\-]{1,100}\.\w{1,10})(?![\w@/:])")
+#: A word of a command line with a folder.
+_WORD = lazy_pattern(r"(?<![\w./@:$~{}*\-])((?:[\w.\-]{1,100}/){1,20}[\w.\-]{0,99}[\w/])(?![\w.@:$~{}*\-])")
 _ABOUT = lazy_pattern(r"[~≈]\s?L?\d|\b(?:around|near|about|approx)", re.IGNORECASE)
 _ESTIMATE = lazy_pattern(r"(?:[~≈]|\b(?:around|near|about|approx\.?|approximately)\s(?:lines?\s)?)$")
 #: A new name of a file: `a/b.py` → `c/d.py`.
@@ -103,8 +111,12 @@ def _is_empty(text: str) -> bool:
 class PlaceReader:
     """Reads the references of one document. Each path is looked up once, only to see whether it names a file."""
 
-    def __init__(self, workspace: Workspace | None, *, is_strict: bool = False) -> None:
+    def __init__(
+        self, workspace: Workspace | None, *, before: Workspace | None = None, is_strict: bool = False
+    ) -> None:
         self._workspace = workspace
+        #: The files before the change that is asked about.
+        self._before = before
         self._is_strict = is_strict
         self.exists: Exists = _known_files(workspace)
         self._shown: Callable[[str], str] = cache(lambda path: display_path(path, workspace))
@@ -119,6 +131,42 @@ class PlaceReader:
         if carried:
             written = sorted([*written, *carried], key=attrgetter("start"))
         return self._claims(segment, written, carried, row) if written else []
+
+    def read_known(self, segment: Segment, claimed: Iterable[Claim], *, is_shell: bool) -> Iterator[Claim]:
+        """Yield the paths of a segment that a directive includes or that files show to be paths.
+
+        `--8<-- "a/b.py"` includes a file. `@a/b.md` names one if it is there. A word of a shell fence or of code marks
+        does so if it was there before the change that is asked about. What `claimed` has is left out.
+        """
+        text, is_code = segment.text, segment.kind == "code"
+        found = list(_INCLUDE.finditer(text)) if "8<" in text else []
+        if "@" in text and not is_code:
+            found += [mention for mention in _AT_SIGN.finditer(text) if self._was_there(mention[1])]
+        if self._before is not None and "/" in text and (is_shell or "`" in text):
+            parts = [(0, len(text))] if is_code else [span.span(2) for span in _CODE_SPAN.finditer(text)]
+            words = chain.from_iterable(_WORD.finditer(text, *part) for part in parts if is_shell or not is_code)
+            found += [word for word in words if self._was_there(word[1])]
+        known = {(claim.at, path) for claim in claimed for path in (claim.path, claim.name) if path}
+        for match in found:
+            line = segment.line + is_code + text.count("\n", 0, match.start()) if is_code else segment.line
+            path = self._shown(match[1])
+            if (line, path) not in known and (line, match[1]) not in known:
+                known.add((line, path))
+                yield Claim(
+                    kind="path",
+                    text=match[1],
+                    at=line,
+                    segment=segment,
+                    path=path,
+                    notes=frozenset({"marked"}),
+                    start=match.start(1),
+                    end=match.end(1),
+                )
+
+    def _was_there(self, path: str) -> bool:
+        """Return whether a file is there, or was there before the change."""
+        here = self._workspace is not None and self._workspace.exists(path)
+        return here or (self._before is not None and self._before.exists(path))
 
     def _claims(
         self,

@@ -44,6 +44,8 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
     receipts_problem: str = ""
     #: Whether the caller chose the commit that the workspace shows.
     has_rev: bool = False
+    #: The files before the change that is asked about: what was one of them is a path, however it is written.
+    before: Workspace | None = None
 
     @cached_property
     def commits(self) -> Commits | None:

@@ -26,6 +26,7 @@ from remit.operations.declaration import CLI, PROGRAMS, described
 from remit.reports.shapes import CheckShape, FixShape, check_shape
 from remit.verifying import OPTIONS as CLAIMS_OPTIONS
 from remit.verifying import Fixed, fix_source, write_fixed
+from remit.workspace.commit import Commit
 
 _MAX_PATH = 4_096
 
@@ -276,13 +277,14 @@ def verify_texts(root: Path, wanted: Verify, texts: Iterable[NamedText], documen
     proposed: list[FixShape] = []
     waiting: list[Correction] = []
     with ExitStack() as opened:
-        sources = opened.enter_context(sources_of(root, wanted))
+        sources, affected = sources_of(root, wanted), None
+        if change is not None:
+            before = opened.enter_context(closing(Commit(root, change.base)))
+            sources = replace(sources, before=before)
+            affected = AffectedClaims(before, change, options, sources, partial(_path_in, root))
+        opened.enter_context(sources)
         if sources.workspace is not None and len(documents) > 1:
             sources.history.documents = [_path_in(root, name) for name in documents]
-        affected = None
-        if change is not None:
-            affected = AffectedClaims(root, change, options, sources, partial(_path_in, root))
-            opened.enter_context(closing(affected))
         for text in texts:
             if affected is not None:
                 found = affected.check(text.source, text.name)
