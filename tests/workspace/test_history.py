@@ -14,7 +14,7 @@ from remit.workspace import history_git, past_files, safe_git
 from remit.workspace.commit import Commit
 from remit.workspace.files import SourceFile, WorkTree
 from remit.workspace.history import PROBLEMS, FileLine, Held, History, Removal
-from remit.workspace.history_git import align_lines
+from remit.workspace.history_git import align_lines, new_path
 
 _SETTINGS = ("user.name=Someone", "user.email=someone@example.com", "protocol.file.allow=always", "core.autocrlf=false")
 _CODE = [f"def function_{n}(): return {n}" for n in range(1, 41)]
@@ -933,3 +933,18 @@ def test_an_alignment_is_increasing_and_only_of_equal_lines() -> None:
 def test_a_long_file_without_changes_is_aligned() -> None:
     text = [str(n % 7) for n in range(300_000)]
     assert len(align_lines(text, [*text, "end"])) == 300_000
+
+
+@pytest.mark.parametrize(
+    ("renamed", "folder"),
+    [
+        ({"till/a.py": "shop/till/a.py", "till/keys/b.py": "shop/till/keys/b.py"}, "shop/till"),
+        ({"till/a.py": "shop/a.py", "till/b.py": "shop/b.py", "till/c.png": "assets/till/c.png"}, "shop"),
+        ({"till/a.py": "core/src/till/a2.py", "till/docs/c.png": "core/assets/docs/c.png"}, None),
+        ({"tills/a.py": "shop/a.py"}, None),
+    ],
+)
+def test_a_folder_is_renamed_if_most_of_its_files_moved_to_one_other(
+    renamed: dict[str, str], folder: str | None
+) -> None:
+    assert new_path(renamed, "till") == folder

@@ -286,13 +286,14 @@ def renames(
 
 
 def new_path(renamed: Mapping[str, str], path: str) -> str | None:
-    """Return the new path of a file, or of a folder if its files moved to one other folder."""
+    """Return the new path of a file, or of a folder if most of its files moved to one other folder."""
     if path in renamed:
         return renamed[path]
     below = f"{path}/"
-    moved = ((old[len(path) :], new) for old, new in renamed.items() if old.startswith(below))
+    moved = [(old[len(path) :], new) for old, new in renamed.items() if old.startswith(below)]
     folders = Counter(new.removesuffix(rest) for rest, new in moved if new.endswith(rest))
-    return folders.most_common(1)[0][0] if folders else None
+    folder, count = folders.most_common(1)[0] if folders else ("", 0)
+    return folder if 2 * count > len(moved) else None
 
 
 def written_files(repository: Repository, commit: str, parent: str, limit: TimeLimit) -> dict[str, str]:
