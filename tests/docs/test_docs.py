@@ -115,6 +115,7 @@ def test_no_option_is_documented_that_does_not_exist() -> None:
     known = {option for own in all_commands().values() for parameter in own.params for option in parameter.opts}
     known |= {"--help", "--version", "--strict", "--check", "--jobs", "--long"}
     known |= {"--git", "--hard", "--isolated", "--output-format", "--port", "--stdio"}  # of other programs
+    known |= {"--dbname", "--no-owner", "--no-privileges"}  # of PostgreSQL
     known |= {"--allowed-tools", "--allow-tools"}  # of version 0.1
     known |= {"--documents", "--src", "--tree"}  # of the benchmark
     known |= {"--bare", "--plugin-dir", "--pure", "--scope", "--trust-folder"}  # of clients

@@ -208,5 +208,5 @@ async def test_many_concurrent_submissions_share_few_connections(play: Play, mon
         waiting = (remit.submit("scout", f"part {number}", repo=fleet.project, model=ANTHROPIC) for number in range(60))
         numbers = await asyncio.gather(*waiting)
         assert len(set(numbers)) == 60
-        assert opened <= 11, "the first connection and those of one pool"
+        assert opened <= 15, "the first connection, and those of one pool with some that it replaced"
         assert await remit.submit("scout", "after them", repo=fleet.project, model=ANTHROPIC) not in numbers
