@@ -46,6 +46,18 @@ def test_a_part_has_the_claims_that_the_whole_text_has(page: str) -> None:
     checkout.close()
 
 
+@pytest.mark.parametrize("old", ["## Set up", "Set up\n---", '<a id="set-up"></a>'])
+@pytest.mark.parametrize("new", ["## Install", "Words."])
+def test_a_heading_that_an_edit_removes_is_missed_by_a_link_far_above(old: str, new: str, tmp_path: Path) -> None:
+    checkout, path = Checkout(tmp_path), str(tmp_path / "a.md")
+    before = ["# A", "", "[how](#set-up)", *(f"\nLine {number}." for number in range(200)), "", old, ""]
+    text = "\n".join(before)
+    answer = checkout.check(DocumentText(path, text))
+    assert [one.outcome for one in answer.checked] == ["verified"]
+    edited = checkout.check_edited(DocumentText(path, text.replace(old, new)), answer)
+    assert [one.outcome for one in edited.checked] == ["mismatch"]
+
+
 @pytest.mark.parametrize("typed", ["```python", "~~~", "<!-- hidden", "-->"])
 def test_what_changes_how_later_lines_are_read_is_noticed(typed: str, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("a = 1\n")

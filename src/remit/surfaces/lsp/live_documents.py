@@ -115,6 +115,10 @@ class Checkout:
         part = _changed_part(before.lines, lines)
         if before.problem or part is None or self._problem(snapshot):
             return self.check(snapshot)
+        # A link to a heading of the document may be anywhere in it.
+        has_anchors = any(one.symbol.startswith("#") for one in before.checked)
+        if has_anchors and _anchor_lines(before.lines) != _anchor_lines(lines):
+            return self.check(snapshot)
         shift = len(lines) - len(before.lines)
         kept = [one for one in before.checked if one.at <= part.first or one.at > part.last - shift]
         moved = [_moved(one, shift) if one.at > part.first else one for one in kept]
@@ -249,6 +253,15 @@ class _Part(NamedTuple):
 
     first: int
     last: int
+
+
+def _anchor_lines(lines: Sequence[str]) -> list[str]:
+    """Return the lines that may be headings or have the name of an anchor, and the lines above an underline."""
+    return [
+        f"{lines[number - 1] if number and line[:1] in ('-', '=') else ''}{line}"
+        for number, line in enumerate(lines)
+        if line.startswith(("#", " #", "--", "==")) or "id=" in line or "name=" in line or "{#" in line
+    ]
 
 
 def _changed_part(old: list[str], new: list[str]) -> _Part | None:
