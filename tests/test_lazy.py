@@ -8,6 +8,7 @@ import pickle
 import pkgutil
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -15,10 +16,14 @@ import remit
 from remit import lazy
 from remit.lazy import lazy_pattern
 
+sre: Any = importlib.import_module("re._constants")
+sre_parser: Any = importlib.import_module("re._parser")
+_PACKAGES = ("clients", "contract", "evidence", "gate", "merging", "reports", "rules", "secrets", "shell", "workspace")
+
 
 def patterns_of_the_package() -> Iterator[tuple[str, object]]:
     for found in pkgutil.walk_packages(remit.__path__, "remit."):
-        if found.name.split(".")[1] in ("clients", "contract", "evidence", "rules", "secrets", "workspace"):
+        if found.name.split(".")[1] in _PACKAGES:
             for name, value in vars(importlib.import_module(found.name)).items():
                 many = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
                 yield from ((f"{found.name}.{name}", one) for one in many if isinstance(one, lazy._LazyPattern))
@@ -29,6 +34,30 @@ def test_every_pattern_of_the_package_compiles() -> None:
     assert len(found) > 150
     for name, one in found:
         assert isinstance(re.compile(one._text, one._flags), re.Pattern), name  # type: ignore[attr-defined]
+
+
+def possessive_groups(parts: Any) -> Iterator[str]:
+    """Yield the groups that are repeated possessively: `(?:ab?)*+`."""
+    for kind, value in parts:
+        if kind is sre.POSSESSIVE_REPEAT and (len(value[2]) > 1 or value[2][0][0] in (sre.SUBPATTERN, sre.BRANCH)):
+            yield str(value[2])
+        for inner in value if isinstance(value, tuple | list) else (value,):
+            branches = inner if isinstance(inner, list) else [inner]
+            for branch in branches:
+                if isinstance(branch, sre_parser.SubPattern):
+                    yield from possessive_groups(branch)
+
+
+def test_no_group_is_repeated_possessively() -> None:
+    """Python before 3.11.5, as in Debian 12, matches them wrongly. `(?>(?:ab?)*)` means the same."""
+    broken = [
+        name
+        for name, one in patterns_of_the_package()
+        if any(possessive_groups(sre_parser.parse(one._text, one._flags)))  # type: ignore[attr-defined]
+    ]
+    assert broken == []
+    assert any(possessive_groups(sre_parser.parse(r"x|(a(?:ab?)*+b)")))
+    assert not any(possessive_groups(sre_parser.parse(r"(?>(?:ab?)*)[a-z]*+")))
 
 
 def test_a_lazy_pattern_behaves_like_a_compiled_one() -> None:

@@ -22,14 +22,14 @@ from remit.unconfirmed import removed_settings, unconfirmed_since
 #: The most characters of a TOML document, and parts of a dotted key: the library takes quadratic time for the latter.
 MAX_TOML = 1_000_000
 _MAX_PARTS = 64
-_KEY_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_KEY_PART = r"""(?:[A-Za-z0-9_-]++|"(?>(?:[^"\\\n]|\\.)*)"|'[^'\n]*+')"""
 #: How a table `tool.remit` can be written, with all that looks like it.
 _TABLE = lazy_pattern(
     r"""tool["']?[ \t]*\.[ \t]*["']?remit|^[ \t]*(?:\[[ \t]*["']?tool["']?[ \t]*\]|["']?tool["']?[ \t]*=)""",
     re.MULTILINE,
 )
 _LONG_KEY = lazy_pattern(
-    rf"(?:^|[\[{{,])[ \t]*+{_KEY_PART}(?:[ \t]*+\.[ \t]*+{_KEY_PART}){{{_MAX_PARTS},}}+", re.MULTILINE
+    rf"(?:^|[\[{{,])[ \t]*+{_KEY_PART}(?>(?:[ \t]*+\.[ \t]*+{_KEY_PART}){{{_MAX_PARTS},}})", re.MULTILINE
 )
 Shape = Literal["text", "list", "paths", "table", "number", "numbers", "weights", "lists", "tables"]
 #: Shapes that an environment variable cannot hold.

@@ -22,13 +22,13 @@ from remit.lazy import either, lazy_pattern
 _HEADING = lazy_pattern(r"^([ \t]*)(#{1,6})[ \t]+(\S.*)$")
 _TITLE_MARKS = either(r"\s:#*", "：")
 _TITLE_END = lazy_pattern(
-    rf"(?:{'|'.join(sorted(TITLE_WORDS, key=len, reverse=True))}){_TITLE_MARKS}*+$", re.IGNORECASE
+    rf"(?:{'|'.join(sorted(TITLE_WORDS, key=len, reverse=True))})(?>{_TITLE_MARKS}*)$", re.IGNORECASE
 )
 _NAMES = "|".join(SECTIONS["status"])
 _STATUS_MARKS = either(r"\s*_:", "：")
 #: A heading `Status`, and a label `Status:` with one of the words that a status can have.
 _STATUS_HEADING = lazy_pattern(
-    rf"#{{1,6}}[ \t]+[\d.)\s]*+[*_]{{0,3}}(?:{_NAMES}){_STATUS_MARKS}*+(?:$|\W*\b\w)", re.IGNORECASE
+    rf"#{{1,6}}[ \t]+[\d.)\s]*+[*_]{{0,3}}(?:{_NAMES})(?>{_STATUS_MARKS}*)(?:$|\W*\b\w)", re.IGNORECASE
 )
 _STATUS_LABEL = lazy_pattern(
     rf"(?:[-*+][ \t]+)?[*_]{{0,3}}(?:{_NAMES})[*_]{{0,3}}[ \t]*[:：][\s*_`]*+(?:{'|'.join(STATUSES)})\b",

@@ -16,7 +16,7 @@ import msgspec
 from remit.lazy import lazy_pattern
 
 #: The mark at the start or the end of a fence.
-FENCE_MARK = lazy_pattern(r"((?:[ \t]*+(?:[-*+]|\d{1,9}+[.)])(?=[ \t]))*+)[ \t]*+(`{3,}+(?=[^`]*$)|~{3,}+)(.*)$")
+FENCE_MARK = lazy_pattern(r"((?>(?:[ \t]*+(?:[-*+]|\d{1,9}+[.)])(?=[ \t]))*))[ \t]*+(`{3,}+(?=[^`]*$)|~{3,}+)(.*)$")
 #: A heading below a blank line. `# word` may be a comment in the code.
 _HEADING = lazy_pattern(r" {0,3}#{2,6}[ \t]+\S")
 

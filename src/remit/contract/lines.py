@@ -14,9 +14,9 @@ from remit.lazy import lazy_pattern
 _EMPHASIS = lazy_pattern(r"\*\*|__|`|(?<!\w)\*|\*(?!\w)")
 #: Text between stars, which are not inside a word.
 _STARS = lazy_pattern(r"(?<![A-Za-z0-9*])(\*{1,3})(?=[^\s*])([^*\n]++)(?<=\S)\1(?![A-Za-z0-9*])")
-_LABEL = lazy_pattern(r"\s*+(?:[-*+][ \t]++)?+([*_`]{0,3})([^:|]{1,60}?)([*_`]{0,3})[ \t]*+:")
+_LABEL = lazy_pattern(r"\s*+(?>(?:[-*+][ \t]++)?)([*_`]{0,3})([^:|]{1,60}?)([*_`]{0,3})[ \t]*+:")
 #: The same for a text with a wide colon, in five times the time to compile.
-_WIDE_LABEL = lazy_pattern(r"\s*+(?:[-*+][ \t]++)?+([*_`]{0,3})([^:：|]{1,60}?)([*_`]{0,3})[ \t]*+[:：]")
+_WIDE_LABEL = lazy_pattern(r"\s*+(?>(?:[-*+][ \t]++)?)([*_`]{0,3})([^:：|]{1,60}?)([*_`]{0,3})[ \t]*+[:：]")
 _MARKS = str.maketrans("", "", "*_`")
 _NOTHING = frozenset(
     {

@@ -36,7 +36,7 @@ _INLINE = str.maketrans(dict.fromkeys("*_[]<&!`~", "x"))
 _INLINE_AND_MARKERS = str.maketrans(dict.fromkeys("*_[]<&!`~-+>.)", "x"))
 _LONE_BACKSLASH = lazy_pattern(r"\\(?![\\|])")
 _DELIMITER_ROW = lazy_pattern(
-    r"^[ \t>]*+\|?+(?:[ \t]*+:?+-++:?+[ \t]*+\|)++(?:[ \t]*+:?+-++:?+[ \t]*+)?$", re.MULTILINE
+    r"^[ \t>]*+\|?+(?>(?:[ \t]*+:?+-++:?+[ \t]*+\|)+)(?:[ \t]*+:?+-++:?+[ \t]*+)?$", re.MULTILINE
 )
 _BLANK_LINE = lazy_pattern(r"\n[ \t]*(?:\n|$)")
 _QUOTE_MARK = lazy_pattern(r"^[ \t]*>[ \t]?")

@@ -21,15 +21,15 @@ SPREAD = "..."
 
 _SLASHES = r"(?<![:\\/])//[^\n]*+"
 #: Not in a path: `src/**/*.ts`.
-_BLOCK = r"\{/\*(?:[^*]++|\*(?!/))*+\*/\}|(?<![\w*/.])/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)"
+_BLOCK = r"\{/\*(?>(?:[^*]++|\*(?!/))*)\*/\}|(?<![\w*/.])/\*(?>(?:[^*]++|\*(?!/))*)(?:\*/|\Z)"
 _HASH = r"(?<![^\s])\#(?!\[)[^\n]*+"
 _DASHES = r"--(?!\[\[)[^\n]*+"
-_LONG_LUA = r"--\[\[(?:[^\]]++|\](?!\]))*+(?:\]\]|\Z)"
+_LONG_LUA = r"--\[\[(?>(?:[^\]]++|\](?!\]))*)(?:\]\]|\Z)"
 _SEMICOLON = r"(?<![^\s]);[^\n]*+"
 _PERCENT = r"(?<!\\)%[^\n]*+"
-_MARKUP = r"<!--(?:[^-]++|-(?!->))*+(?:-->|\Z)"
-_HASKELL = r"\{-(?:[^-]++|-(?!\}))*+(?:-\}|\Z)"
-_POWERSHELL = r"<\#(?:[^#]++|\#(?!>))*+(?:\#>|\Z)"
+_MARKUP = r"<!--(?>(?:[^-]++|-(?!->))*)(?:-->|\Z)"
+_HASKELL = r"\{-(?>(?:[^-]++|-(?!\}))*)(?:-\}|\Z)"
+_POWERSHELL = r"<\#(?>(?:[^#]++|\#(?!>))*)(?:\#>|\Z)"
 _LINE_START = r"(?m:^[ \t]*+(?:\#(?![\[!])|//|;|--(?!-))[^\n]*+)"
 #: The comments that may have several lines, and how they start and stop.
 _BLOCKS = {
@@ -70,12 +70,12 @@ _COMMENTS: dict[str, str] = {
     **_endings("html htm xhtml vue svelte", _MARKUP, _BLOCK, _SLASHES),
     **_endings("xml xaml svg plist xsd csproj md markdown mdx", _MARKUP),
 }
-_STRING = r"\"(?:[^\"\\\n]++|\\.)*+\"|`(?:[^`\\\n]++|\\.)*+`"
-_SINGLE = r"'(?:[^'\\\n]++|\\.)*+'"
+_STRING = r"\"(?>(?:[^\"\\\n]++|\\.)*)\"|`(?>(?:[^`\\\n]++|\\.)*)`"
+_SINGLE = r"'(?>(?:[^'\\\n]++|\\.)*)'"
 #: In Rust an apostrophe also begins a lifetime.
 _CHARACTER = r"'(?:[^'\\\n]|\\[^\n]{1,10}?)'"
 #: A backslash at the end of a line only continues the line.
-_LEXEME = r"\\[^\r\n]|[^\W\d][\w$]*+|\$[\w$]++|\d[\w]*+(?:\.\d\w*+)*+|(?!\\\r?\n)[^\s]"
+_LEXEME = r"\\[^\r\n]|[^\W\d][\w$]*+|\$[\w$]++|\d[\w]*+(?>(?:\.\d\w*+)*)|(?!\\\r?\n)[^\s]"
 #: Tokens that cannot start anything else, and line ends.
 _PLAIN = r"[^\W\d][\w$]*+|[()\[\],=:\n]"
 _DOTS = r"\.{3,}+|…"
@@ -86,7 +86,7 @@ _NAME_IN_STRING = lazy_pattern(r"[\w$\[({\"'`]")
 #: A string of three quotation marks that starts a statement, after a colon, or at the beginning of an excerpt.
 _DOCSTRING = lazy_pattern(
     r"(?P<start>(?:\A|(?<=[\w)\]]):[ \t]*+(?:\#[^\n]*+)?\n)\s*+)(?P<mark>\"{3}|'{3})"
-    r"(?P<body>(?:(?!(?P=mark))[^\\]|\\.)*+)(?P=mark)(?=[ \t]*+(?:\n|\Z))",
+    r"(?P<body>(?>(?:(?!(?P=mark))[^\\]|\\.)*))(?P=mark)(?=[ \t]*+(?:\n|\Z))",
     re.DOTALL,
 )
 _DOCUMENTED = frozenset(("py", "pyi", "pyx"))

@@ -75,8 +75,9 @@ _LINES_COLUMNS = frozenset(("lines", "行數", "zeilen"))
 _SPREAD = lazy_pattern(r"[`*\s]*+(?:L|\d++(?:\s?[-–—]|,\s\d|,(?!\d{3}(?!\d))\d|\s(?:and|&)\s\d))")
 #: A cell with nothing but lines. In a table without a column of files, they belong to a file above it.
 _NUMBERS = lazy_pattern(
-    either(r"`*~\s", "≈")
-    + rf"*+L?\d{{1,6}}(?:(?:\s?{either(',-', '–—')}\s?|\s(?:and|&)\s)L?\d{{1,6}}){{0,19}}[`*\s]*+$"
+    "(?>"
+    + either(r"`*~\s", "≈")
+    + rf"*)L?\d{{1,6}}(?:(?:\s?{either(',-', '–—')}\s?|\s(?:and|&)\s)L?\d{{1,6}}){{0,19}}[`*\s]*+$"
 )
 _CREATES = ("create", "new", "add", "作成", "新規", "创建", "新建")
 #: A code span with a pipe in it, which ends the cell in most programs that show Markdown, and the ends of cells.
@@ -396,7 +397,7 @@ class Headings:
 
 #: Marks, numbers and signs around the words of a title: `### 3. **Fix:**`.
 _MARKS = lazy_pattern(r"^[\s#>*_`\-+|\d.)(\[\]✅❌✓✗→:：]+|[\s*_`:：|。.\-–—)(\[\]✅❌✓✗]+$")
-_WORD = lazy_pattern(r"[a-z_][a-z0-9_]*+(?:[-'][a-z]+)*+")
+_WORD = lazy_pattern(r"[a-z_][a-z0-9_]*+(?>(?:[-'][a-z]+)*)")
 _REMARK = lazy_pattern(r"[(（\[][^()（）\[\]]{0,80}[)）\]]")
 #: A title that proposes code has at most this many words.
 _MAX_TITLE = 4

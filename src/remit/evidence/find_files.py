@@ -39,7 +39,7 @@ _MENTION = lazy_pattern(r"@(?=\w|/(?:Users|home)/)")
 _ELLIPSIS = lazy_pattern(r"(?:\.{3,}|…)/+(?=.)")
 _OMITTED = lazy_pattern(r"(.+)/(?:\.{3}|…)/(.+)")
 _SUBMODULE = lazy_pattern(r"(?m)^\s*path\s*=\s*(\S.*?)/?\s*$")
-_PATH = lazy_pattern(r"[\w.@+\-$~()\[\]]++(?:/[\w.@+\-$~()\[\]]++)++")
+_PATH = lazy_pattern(r"[\w.@+\-$~()\[\]]++(?>(?:/[\w.@+\-$~()\[\]]++)+)")
 
 
 class FileFinder:

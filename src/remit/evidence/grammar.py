@@ -52,7 +52,7 @@ _DIGIT = lazy_pattern(r"\d")
 _SIGN = lazy_pattern(r":|\#|\(|@|\[|\+|`|line|linha|ligne|zeile|row|ln?\.?\s?\d|z\.\s?\d")
 #: The form that results are asked to use, alone in its text: a/b.py:12, a/b.py:12-18. Only the name has dots.
 _CANONICAL = lazy_pattern(
-    r"(`?)((?:[A-Za-z0-9_-]++/)*+[A-Za-z0-9_-]++(?:\.[A-Za-z0-9_-]++)++):([0-9]{1,9})(?:-([0-9]{1,9}))?\1"
+    r"(`?)((?>(?:[A-Za-z0-9_-]++/)*)[A-Za-z0-9_-]++(?>(?:\.[A-Za-z0-9_-]++)+)):([0-9]{1,9})(?:-([0-9]{1,9}))?\1"
 )
 #: An address, or a built-in module of Node.js: `node:internal/errors:496`.
 _URL = lazy_pattern(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,20}://[^\s<>`\"')\]]*+|\bnode:(?=[a-z_])[\w./]++(?::\d++){0,2}")
@@ -82,8 +82,8 @@ _PLAIN_SPAN = lazy_pattern(rf"[{_PATH_CHARACTERS}:]*+$")
 #: The slash before a drive: `file:///C:/a/b.py`.
 _DRIVE = lazy_pattern(r"/(?=[A-Za-z]:/)")
 _LINK = lazy_pattern(
-    r"\[((?:[^\[\]\n]++|\[[^\[\]\n]*+\])++)\]"
-    r"\((?:<([^<>\n]++)>|([^()\s]*+(?:\([^()\s]*+\)[^()\s]*+){0,8}+)|(/[^()<>\"\n#:]{1,400}+(?:#L|:)\d[\d:L-]{0,20}))"
+    r"\[((?>(?:[^\[\]\n]++|\[[^\[\]\n]*+\])+))\]"
+    r"\((?:<([^<>\n]++)>|([^()\s]*+(?>(?:\([^()\s]*+\)[^()\s]*+){0,8}))|(/[^()<>\"\n#:]{1,400}+(?:#L|:)\d[\d:L-]{0,20}))"
     r"(?:\s++\"[^\"\n]*+\")?\)"
 )
 _SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9+\-]{1,20}:(?!//|\d|L\d)")
@@ -92,7 +92,7 @@ _SPACED = lazy_pattern(
     r"(?:[A-Za-z]:)?(?:/(?:[^/\s`]{1,80}|(?=[^/\n]{0,80} )[^/\n`\"'<>|:.]{1,80})){2,20}/[^/\s`]{1,100}\.\w{1,8}"
 )
 _BRACES = lazy_pattern(
-    r"(?<![\w./\\@+\-$~{])([\w./\\@+\-$~]*+)\{([\w./@+\-]++(?:,\s?[\w./@+\-]++){1,19}+)\}([\w./\\@+\-$~]*+)"
+    r"(?<![\w./\\@+\-$~{])([\w./\\@+\-$~]*+)\{([\w./@+\-]++(?>(?:,\s?[\w./@+\-]++){1,19}))\}([\w./\\@+\-$~]*+)"
 )
 #: What a reader does not see in a path: a character without a shape, and tags that only change how letters look.
 _UNSEEN = rf"(?:{INVISIBLE}|</?(?:b|em|font|i|kbd|mark|s|small|span|strong|sub|sup|tt|u|wbr)(?:\s[^<>]{{0,80}})?/?>)"
@@ -100,9 +100,9 @@ _UNSEEN = rf"(?:{INVISIBLE}|</?(?:b|em|font|i|kbd|mark|s|small|span|strong|sub|s
 _LOOKALIKES = str.maketrans({"\u2024": ".", "\uff0e": ".", "\uff0f": "/", "\u2236": ":", "\ua789": ":"})
 #: A path with these, or with a sign that is written as an entity of HTML: `a&#46;py:12`.
 _DISGUISED = lazy_pattern(
-    rf"(?<![\w./\\:#\[\]-])(?:(?!{INVISIBLE})[\w./\\:#\[\]-])++"
+    rf"(?<![\w./\\:#\[\]-])(?>(?:(?!{INVISIBLE})[\w./\\:#\[\]-])+)"
     rf"(?:{_UNSEEN}|[{''.join(map(chr, _LOOKALIKES))}]|&(?:#\d{{1,7}}|#x[0-9a-f]{{1,6}}|\w{{2,20}});)"
-    rf"(?:[\w./\\:：#\[\];&{''.join(map(chr, _LOOKALIKES))}-]|{_UNSEEN})*+",
+    rf"(?>(?:[\w./\\:：#\[\];&{''.join(map(chr, _LOOKALIKES))}-]|{_UNSEEN})*)",
     re.IGNORECASE,
 )
 _UNSEEN_PARTS = lazy_pattern(_UNSEEN, re.IGNORECASE)
@@ -117,7 +117,7 @@ _STANDS_FOR_ROOT = lazy_pattern(
     r"(?:<[\w\-]{0,20}(?:root|repo|project|workspace|checkout)[\w\-]{0,20}>|…)$", re.IGNORECASE
 )
 #: A member of a file before its line: `a/b.py::Login::open:12`.
-_MEMBER = lazy_pattern(r"(?:::\w++(?:\(\))?){1,6}+(?=:\d)")
+_MEMBER = lazy_pattern(r"(?>(?:::\w++(?:\(\))?){1,6})(?=:\d)")
 _METHOD = lazy_pattern(r"\b(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)[`*_\s:|]{1,6}$")
 #: A part of a path that stands for a value: `users/{id}.json`.
 _TEMPLATE = lazy_pattern(r"\{[\w-]{1,40}\}")

@@ -219,7 +219,7 @@ _WORDS_END = lazy_pattern(r"[`*_\"']{0,3}[)\]）]?")
 _NEXT_PATH = lazy_pattern(r"\s(?:of|in|from)\s(?:(?:the\s)?file\s)?[`\"'*_(\[]{0,3}([\w./\\@+\-$~]++)", re.IGNORECASE)
 _CODE_ENDS = lazy_pattern(r"[)\];]{0,3}`")
 #: `(line 12 c/d.py)`
-_NEXT_DIRECTLY = lazy_pattern(r"\s[`\"'*_]{0,3}((?:[\w.\\@+\-$~]++/)++[\w.\\@+\-$~]++)")
+_NEXT_DIRECTLY = lazy_pattern(r"\s[`\"'*_]{0,3}((?>(?:[\w.\\@+\-$~]++/)+)[\w.\\@+\-$~]++)")
 
 _ROW = lazy_pattern(rf"(\d++)(?:{TO_ROW}(\d++))?")
 _ROWS = lazy_pattern(

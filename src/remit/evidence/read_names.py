@@ -97,8 +97,8 @@ _JOINING = frozenset(("or", "and", "s"))
 # --- The forms
 
 _PART = r"[A-Za-z_$][A-Za-z0-9_$]*+"
-_BARE_NAME = rf"~?{_PART}(?:(?:\.|::|#|->)~?{_PART}){{0,8}}+[?!]?"
-_NAME = r"[~$]?[^\W\d][\w$]*+(?:(?:\.|::|#|->|\\)[~$]?[^\W\d][\w$]*+){0,8}+[?!]?"
+_BARE_NAME = rf"~?{_PART}(?>(?:(?:\.|::|#|->)~?{_PART}){{0,8}})[?!]?"
+_NAME = r"[~$]?[^\W\d][\w$]*+(?>(?:(?:\.|::|#|->|\\)[~$]?[^\W\d][\w$]*+){0,8})[?!]?"
 #: The content of code marks: a name with type arguments and arguments, or a declaration.
 _CODE = lazy_pattern(rf"[@&*.#:]{{0,2}}(?P<name>{_NAME})(?:<[^<>`]{{0,80}}>)?(?P<call>\(.{{0,160}}\))?[;:]?$")
 _MODIFIER = (
@@ -159,7 +159,7 @@ _LINK_BEFORE = lazy_pattern(r"\[([^\[\]\n]{1,200})\]\($")
 _ARROW_BEFORE = lazy_pattern(r"`([^`\n]{1,80})`\s?(?:→|⇒|->|=>)\s?[*_]{0,2}$")
 _SEPARATORS = lazy_pattern(r"\s*(?:[,/、&+]|<br\s?/?>|\s(?:and|or|和|と)\s)\s*")
 _CELL_SPAN = lazy_pattern(r"`([^`\n]{1,200})`")
-_CELL_REST = lazy_pattern(rf"(?:[\s,/、&+*_()\[\]:-]|and|or|和|と|<br\s?/?>|{_KINDS}s?)*+$", re.IGNORECASE)
+_CELL_REST = lazy_pattern(rf"(?>(?:[\s,/、&+*_()\[\]:-]|and|or|和|と|<br\s?/?>|{_KINDS}s?)*)$", re.IGNORECASE)
 _CELL_ARGUMENTS = lazy_pattern(r"\([^()]{0,80}\)")
 _WORD = lazy_pattern(r"[^\W_]+")
 _PATH_WORD = lazy_pattern(r"[\w$]+")

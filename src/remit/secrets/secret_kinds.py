@@ -104,7 +104,7 @@ KINDS: tuple[SecretRule, ...] = (
         "private key",
         "ibaak|ibadanbgkq|mhccaqee|migkageb|mighageam|mc4caqawbqydk2vwbc|b3blbnnzac1rzxktdjea",
         r"(?<![A-Za-z0-9/])(?<![A-Za-z0-9+/]\+)((?:MII[A-Za-z0-9+/]{3}(?:IBAAK|IBADANBgkq)|MHcCAQEE|MIGkAgEB|MIGHAgEAM|MC4CAQAwBQYDK2VwBC"
-        rf"|b3BlbnNzaC1rZXktdjEA)[A-Za-z0-9+/]{{20,}}+={{0,2}}(?:{_KEY_BREAK}[A-Za-z0-9+/]{{16,}}+={{0,2}}){{0,300}}+)",
+        rf"|b3BlbnNzaC1rZXktdjEA)[A-Za-z0-9+/]{{20,}}+={{0,2}}(?>(?:{_KEY_BREAK}[A-Za-z0-9+/]{{16,}}+={{0,2}}){{0,300}}))",
         MAX_KEY,
     ),
     _rule("Anthropic key", "sk-ant-", rf"{_word('sk-')}ant-{_TOKEN}{{20,200}}"),

@@ -84,7 +84,7 @@ def _mapping(value: object) -> dict[str, Any]:
 
 _DEPENDENCIES = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
 #: The programs of a script: `cross-env CI=1 vitest run && tsc` has `vitest` and `tsc`.
-_SCRIPT_PROGRAM = lazy_pattern(r"(?:^|[&|;]) *+(?:(?:npx|cross-env|dotenv|--|\w++=\S*+) ++)*+([\w@./\-]{2,60})")
+_SCRIPT_PROGRAM = lazy_pattern(r"(?:^|[&|;]) *+(?>(?:(?:npx|cross-env|dotenv|--|\w++=\S*+) ++)*)([\w@./\-]{2,60})")
 
 
 def _read_package(workspace: Workspace, path: str) -> Declared:
@@ -229,7 +229,7 @@ def _read_taskfile(workspace: Workspace, path: str) -> Declared:
 # tox and nox
 
 _FACTORS = lazy_pattern(r"(?m)^[ \t]*+([\w.!,\-]{1,200}):[ \t]")
-_GENERATIVE = lazy_pattern(r"(?:\{[^{}]*+\}|[^\s,{}])++")
+_GENERATIVE = lazy_pattern(r"(?>(?:\{[^{}]*+\}|[^\s,{}])+)")
 _PYTHON_FACTOR = lazy_pattern(r"py|(?:py|pypy|cpython|jython)\d(?:\.?\d{1,2})?t?|\d\.\d{1,2}t?|ALL|\.pkg\w*")
 #: A longer name is not expanded, and one name stands for at most this many.
 _MAX_GENERATIVE = 400

@@ -73,7 +73,7 @@ _NOT_METHODS = frozenset(
     """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
 )
 #: What is not code in a component of Vue or Svelte.
-_OUTSIDE_SCRIPT = lazy_pattern(r"(?s)(?:\A|</script>)(?:(?!<script\b).)*+(?:<script\b[^>]*+>|\Z)")
+_OUTSIDE_SCRIPT = lazy_pattern(r"(?s)(?:\A|</script>)(?>(?:(?!<script\b).)*)(?:<script\b[^>]*+>|\Z)")
 
 
 class SourceDefinition(msgspec.Struct, frozen=True, gc=False, array_like=True):

@@ -31,7 +31,7 @@ _TOUCHING_TEXT = """
 _TOUCHING = tuple(_TOUCHING_TEXT.split())
 #: Python that reads JSON from its input, which has some of these words.
 _PASSIVE = lazy_pattern(
-    r"\bimport (?:json|sys|re|math)(?:, ?(?:json|sys|re|math))*+\s*+(?:;|\n)|\bjson\.loads?\(|\bsys\.stdin\.read\(\)"
+    r"\bimport (?:json|sys|re|math)(?>(?:, ?(?:json|sys|re|math))*)\s*+(?:;|\n)|\bjson\.loads?\(|\bsys\.stdin\.read\(\)"
 )
 #: Longer code is not searched for names of files.
 _MAX_CODE = 20_000
