@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 import tomllib
 from importlib.resources import files
 from pathlib import Path
@@ -184,3 +185,12 @@ def test_a_signal_is_about_the_clause_of_its_claim(tree: Path) -> None:
         "| File | Note |\n|---|---|\n| a/old.py:3 | users come and go twice in the whole list of them |",
     ):
         assert accused(text, tree).judgement.signals == ()
+
+
+def test_many_commands_of_a_long_text_take_linear_time(tmp_path: Path) -> None:
+    long = "npx -a -b -c -d -e -f -g -h -i " * 3_000
+    text = "\n".join([long] * 4 + [f"Run `npm run ghost{number}`.\n" for number in range(400)])
+    (tmp_path / "package.json").write_text("{}")
+    started = time.process_time()
+    evidence_in(text, tmp_path)
+    assert time.process_time() - started < 3

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 import msgspec
 
@@ -52,6 +53,7 @@ _LOCAL = lazy_pattern(r"(?:^|/)(?:\.env(?:\.[\w.]+)?|[^/]*\.local(?:\.\w+)?)$")
 _LINK_ELSEWHERE = lazy_pattern(r"https?://|\bgithub\.com/|\b[\w.-]{2,40}/[\w.-]{2,40}@")
 #: A date in the name of a text: `2026-03-19-timeline.md`, `AUDIT 20260319`, `# Review (March 2026)`.
 _DATED = lazy_pattern(r"(?<!\d)20[1-4]\d(?:[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?(?:0[1-9]|[12]\d|3[01]))?)?(?!\d)")
+_SCRIPT = lazy_pattern(r"\b(npm|pnpm|yarn|bun)[ \t]+(?:run(?:-script)?[ \t]+)?([\w:/.@-]+)")
 _MAKES_PROJECT = lazy_pattern(
     r"\b(?:npm|pnpm|yarn|bun)[ \t]+(?:create|init)[ \t]+[@\w]"
     r"|\b(?:npx|bunx|dlx|exec)[ \t]+(?:-\S{1,60}[ \t]+){0,9}(?:@[\w.\-]{1,60}/)?create-[a-z]"
@@ -199,17 +201,28 @@ def _any_manager(context: Context) -> bool:
     """Return whether the text names a script for several package managers: a project has one, its users have any."""
     if context.claim.kind != "command":
         return False
-    name = re.escape(context.claim.name)
-    runs = re.findall(rf"\b(npm|pnpm|yarn|bun)[ \t]+(?:run(?:-script)?[ \t]+)?{name}(?![\w:/.-])", context.text)
-    return len(set(runs)) > 1
+    return len({manager for manager, name in _scripts(context.text) if name == context.claim.name}) > 1
 
 
 def _made_project(context: Context) -> bool:
     """Return whether the text has made a new project before the command: `npm create …`, `npx create-…`."""
     if context.claim.kind != "command":
         return False
-    above = "\n".join(context.text.split("\n", context.claim.at)[: context.claim.at])
-    return _MAKES_PROJECT.search(above) is not None
+    line = _first_made(context.text)
+    return line is not None and line <= context.claim.at
+
+
+@lru_cache(maxsize=2)
+def _scripts(text: str) -> frozenset[tuple[str, str]]:
+    """Return the scripts that a text names, each with the package manager. It is read once for all claims."""
+    return frozenset(_SCRIPT.findall(text))
+
+
+@lru_cache(maxsize=2)
+def _first_made(text: str) -> int | None:
+    """Return the first line on which a text makes a new project."""
+    made = _MAKES_PROJECT.search(text)
+    return text.count("\n", 0, made.start()) + 1 if made is not None else None
 
 
 def _new_lines(context: Context) -> bool:
