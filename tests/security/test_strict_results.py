@@ -254,6 +254,12 @@ def test_a_string_of_blanks_is_not_an_empty_string(shop: Path, line: int, old: s
         assert ("quote-mismatch" in found) == is_altered
 
 
+@pytest.mark.parametrize("key", ["title", "filename", "name"])
+def test_a_title_does_not_excuse_code_of_a_file(shop: Path, key: str) -> None:
+    (shop / "app.py").write_text("x = 1\n")
+    assert "quote-mismatch" in check(shop, detail=f'{QUOTE}\n\n```python {key}="app.py"\n{INVENTED}\n```')
+
+
 @pytest.mark.parametrize("label", ["Exploit", "PoC", "Fix", "After", "Proposed", "Example"])
 def test_a_label_does_not_excuse_code_that_names_its_line(shop: Path, label: str) -> None:
     detail = f"**{label}**:\n```python\n# shop/cart.py:13\n{INVENTED}\n```"

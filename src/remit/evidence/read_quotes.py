@@ -127,7 +127,7 @@ def fence_claims(fence: Segment, around: Surroundings, file_above: str = "") -> 
     label = _words_above(above, around)
     is_proposed = is_title(label, words("proposed"))
     lines = _existing_part(fence.text.split("\n"), is_strict=around.is_strict)
-    for part in _parts(fence, lines, first, file_above, around.workspace):
+    for part in _parts(fence, lines, first, file_above, around):
         places = [_place(written, part, fence, around.workspace) for written in part.locations]
         if is_placeholder(places[-1].path) if places else False:
             continue
@@ -315,12 +315,11 @@ def _may_be_comment(line: str) -> bool:
     return first in _COMMENT_STARTS or first > "\x7f"
 
 
-def _parts(
-    fence: Segment, lines: list[str], first: int, file_above: str, workspace: Workspace | None
-) -> Iterator[_Part]:
+def _parts(fence: Segment, lines: list[str], first: int, file_above: str, around: Surroundings) -> Iterator[_Part]:
     """Yield the parts of a fence: one for its beginning, and one for each comment that is a location."""
+    workspace = around.workspace
     exists: Exists = workspace.exists if workspace is not None else looks_like_file
-    info = _in_info(fence.info, exists)
+    info = _in_info(fence.info, exists, is_strict=around.is_strict)
     part = _Part((info,) if info is not None else (), fence.line, first, [], "info")
     if _language(fence) in _SAMPLES:
         yield replace(part, lines=lines)
@@ -376,7 +375,7 @@ def _is_own_comment(line: str, path: str, workspace: Workspace | None) -> bool:
     return line.strip() in getattr(file, "bare_lines", ())
 
 
-def _in_info(info: str, exists: Exists) -> WrittenReference | None:
+def _in_info(info: str, exists: Exists, *, is_strict: bool) -> WrittenReference | None:
     """Parse a location in the info string: `python a/b.py:12`, `12:18:a/b.py`, `ts title="a/b.ts"`, `py:a/b.py`."""
     first, _, rest = info.partition(" ")
     if _LANGUAGE.match(first) and not exists(first) and not ("/" in first and looks_like_file(first)):
@@ -385,8 +384,8 @@ def _in_info(info: str, exists: Exists) -> WrittenReference | None:
         if cursor := cursor_reference(word):
             return cursor
     references = references_in(_ATTRIBUTE.sub(" ", info) if "=" in info else info, exists, bare=True) if info else []
-    if not references:
-        return None
+    if not references or is_strict:
+        return references[0] if references else None
     # The reader's file is called so: `python title="server.py"`, `py {filename="app.py"}`.
     is_display = references[0].line is None and "/" not in references[0].path and _DISPLAY.search(info) is not None
     return references[0] if not is_display else None
