@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -141,11 +141,12 @@ class PlaceReader:
         text, is_code = segment.text, segment.kind == "code"
         found = list(_INCLUDE.finditer(text)) if "8<" in text else []
         if "@" in text and not is_code:
-            found += [mention for mention in _AT_SIGN.finditer(text) if self._was_there(mention[1])]
+            mentions = islice(_AT_SIGN.finditer(text), MAX_CLAIMS)
+            found += [mention for mention in mentions if self._was_there(mention[1])]
         if self._before is not None and "/" in text and (is_shell or "`" in text):
             parts = [(0, len(text))] if is_code else [span.span(2) for span in _CODE_SPAN.finditer(text)]
             words = chain.from_iterable(_WORD.finditer(text, *part) for part in parts if is_shell or not is_code)
-            found += [word for word in words if self._was_there(word[1])]
+            found += [word for word in islice(words, MAX_CLAIMS) if self._was_there(word[1])]
         known = {(claim.at, path) for claim in claimed for path in (claim.path, claim.name) if path}
         for match in found:
             line = segment.line + is_code + text.count("\n", 0, match.start()) if is_code else segment.line
