@@ -299,6 +299,12 @@ def test_the_workflows_and_the_action_pass_the_analyser_of_workflows() -> None:
     assert "No findings to report" in done.stdout + done.stderr
 
 
+def test_the_action_publishes_documents_only_if_they_were_verified() -> None:
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    (step,) = (step for step in action["runs"]["steps"] if step["name"] == "Publish documents")
+    assert "steps.documents.outputs.report != ''" in step["if"]
+
+
 _LINT = """
 import {{ createLinter }} from {module};
 import {{ readFileSync }} from "node:fs";
