@@ -344,6 +344,25 @@ def test_other_words_of_a_line_name_no_path(remit: Remit, project: Path, text: s
     assert remit("verify", "CLAUDE.md").code == 0
 
 
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_renamed_folder_that_a_text_is_about_is_not_another_code_base(
+    remit: Remit, project: Path, is_committed: bool
+) -> None:
+    names = [f"part{number}" for number in range(8)]
+    for name in names:
+        write(project, f"till/{name}.py", f"{name} = 1\n")
+    write(project, "AGENTS.md", "".join(f"- `till/{name}.py:1`\n" for name in names))
+    commit(project, "Parts")
+    git(project, "mv", "till", "desk")
+    if is_committed:
+        commit(project, "Rename")
+    for ran in (remit("verify", "--affected-by", "HEAD~1" if is_committed else "HEAD"), remit("verify", "AGENTS.md")):
+        assert ran.code == 1
+        assert ran.out.count("now at desk/part") == 8
+    write(project, "AGENTS.md", "".join(f"- `other/{name}.py:1`\n" for name in names))
+    assert "8 claims: 8 unchecked" in remit("verify", "AGENTS.md").out
+
+
 def test_only_the_named_documents_are_asked(remit: Remit, project: Path) -> None:
     git(project, "checkout", "-q", "-b", "work")
     write(project, "src/cart.py", "X = 1\n")

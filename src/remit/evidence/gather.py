@@ -100,7 +100,7 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "", ask
         is_strict=strict,
     )
     if sources.workspace is not None:
-        facts = _look(document, read.claims, sources, permalinks, path, strict=strict)
+        facts = _look(document, read.claims, sources, permalinks, path, asked, strict=strict)
         evidence.checked = _judged(document, read, facts, sources, path, asked, evidence)
         if strict:  # in another text, a table of changed files may be one of files to change
             checker = ChangeChecker(sources.workspace, sources.receipts, sources.snapshot)
@@ -245,6 +245,7 @@ def _look(
     sources: Sources,
     permalinks: PermalinkReader,
     path: str,
+    asked: Asked,
     *,
     strict: bool,
 ) -> list[Facts]:
@@ -260,10 +261,15 @@ def _look(
             looked_up = [permalinks.facts_elsewhere(claim) for claim in chosen]
         else:
             looker = looker_for(workspace, sources, document.whole_text, chosen, path if commit is None else "")
-            looked_up = looker.look(chosen, document.text.strip(), strict=strict)
+            was_here = sources.had_folder if asked.with_history else _was_never_here
+            looked_up = looker.look(chosen, document.text.strip(), strict=strict, was_here=was_here)
         for index, claim_facts in zip(members, looked_up, strict=True):
             facts[index] = claim_facts
     return facts
+
+
+def _was_never_here(_: str) -> bool:
+    return False
 
 
 def looker_for(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -54,10 +54,18 @@ class Looker:
         self._code = CodeFinder(tokens, suggests=suggests)
         self._suggests = suggests
 
-    def look(self, claims: Sequence[Claim], document: str = "", *, strict: bool = True) -> list[Facts]:
+    def look(
+        self,
+        claims: Sequence[Claim],
+        document: str = "",
+        *,
+        strict: bool = True,
+        was_here: Callable[[str], bool] = lambda _: False,
+    ) -> list[Facts]:
         """Return the facts of each claim; `document` is the text itself, which is not a source of its quotes.
 
-        In a text that is not `strict`, most references to a folder that is not here are about another code base.
+        In a text that is not `strict`, most references to a folder that is not here are about another code base,
+        unless it was here.
         Quotes that are not in their file are searched for in other files, if something is to be suggested.
         """
         self._commands.prepare(claims)
@@ -76,7 +84,7 @@ class Looker:
         if self._suggests:
             self._find_in_other_files(claims, facts, document)
         if not strict:
-            self._mark_other_code(claims, facts)
+            self._mark_other_code(claims, facts, was_here)
         return self._with_quotes(claims, facts)
 
     def _look(self, claim: Claim) -> Facts:
@@ -187,13 +195,13 @@ class Looker:
                     facts[index], code=CodeFacts("other", match="whitespace", found=location, similarity=1.0)
                 )
 
-    def _mark_other_code(self, claims: Sequence[Claim], facts: list[Facts]) -> None:
+    def _mark_other_code(self, claims: Sequence[Claim], facts: list[Facts], was_here: Callable[[str], bool]) -> None:
         """Mark the references to another code base: most references of the text share a folder that is not here."""
         references = [
             (claim, claim_facts) for claim, claim_facts in zip(claims, facts, strict=True) if claim.kind in REFERENCES
         ]
         root = other_code_base(references, self._workspace)
-        if not root:
+        if not root or was_here(root):
             return
         for index, claim in enumerate(claims):
             is_missing = facts[index].state == "missing" and claim.path.strip("/").partition("/")[0] == root

@@ -65,6 +65,13 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
             raise UsageError("the history needs a checkout")
         return History(self.workspace)
 
+    def had_folder(self, name: str) -> bool:
+        """Return whether the history of the checkout has a folder that is not in it any more."""
+        if self.workspace is None or self.has_rev:
+            return False
+        self.history.restart()
+        return bool(self.history.removed({name: None}))
+
     @cached_property
     def renames(self) -> SymbolRenames:
         """What follows renamed symbols through the history; all documents of a run share it."""
