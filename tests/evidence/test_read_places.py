@@ -102,10 +102,10 @@ def test_a_text_that_stands_for_any_file_or_for_none_is_not_a_claim(text: str, t
     assert (evidence.references, evidence.quotes) == ([], [])
 
 
-def test_a_path_below_a_variable_is_a_claim_in_a_result_only(tree: Path) -> None:
-    text = "`$HOME/src/ghost.py`, `${XDG_CONFIG_HOME}/shop/ghost.py`, `$SHOP_DIR/src/` and `$lib/ghost.py`"
+def test_a_line_below_a_variable_is_a_claim_in_a_result_only(tree: Path) -> None:
+    text = "`$HOME/src/ghost.py:12`, `${XDG_CONFIG_HOME}/shop/ghost.py:3`, `$SHOP_DIR/src/` and `$lib/ghost.py`"
     assert places(text, tree) == ["$lib/ghost.py"]
-    assert len(evidence_of(text, tree).references) > 1
+    assert [found.path for found in evidence_of(text, tree).references if found.line] == ["$HOME/src/ghost.py"]
 
 
 def test_a_file_that_is_not_text_exists_if_only_its_path_is_stated(tmp_path: Path) -> None:

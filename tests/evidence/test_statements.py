@@ -305,7 +305,7 @@ def test_the_tests_that_remain_may_pass_although_one_failed(text: str) -> None:
     [
         "You ran the tests and all 5 tests pass.",
         "After `make check` passes, all tests pass and we can merge.",
-        "Once the server is up, all tests pass.",
+        "Once the build succeeds, all tests pass.",
         "If you set `CI=1`, all tests pass.",
     ],
 )
@@ -337,7 +337,15 @@ def test_words_about_something_else_excuse_no_failure(text: str) -> None:
     assert "contradicted" in [statement.outcome for statement in checked(text, FAILED)]
 
 
-@pytest.mark.parametrize("text", ["Once I fixed the import, all tests pass.", "After the fix, all tests pass."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Once I fixed the import, all tests pass.",
+        "After the fix, all tests pass.",
+        "After this fix is in place, all 12 tests pass.",
+        "Unless I am mistaken, all tests pass.",
+    ],
+)
 def test_a_sentence_may_begin_with_what_was_done_before(text: str) -> None:
     assert outcome(text, FAILED)[0] == "contradicted"
 

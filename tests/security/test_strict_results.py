@@ -132,7 +132,28 @@ def test_a_number_after_a_place_that_is_not_read_as_its_line_is_reported(shop: P
     assert check(shop, f"shop/cart.py{number}")["finding-without-reference"] == "L2"
 
 
-@pytest.mark.parametrize("remark", ["", " (3 places)", " 2 times", " (`sha256`)", " twice", ":7", "-14", ", 14", " v2"])
+@pytest.mark.parametrize(
+    "remark",
+    [
+        "",
+        " (3 places)",
+        " 2 times",
+        " (`sha256`)",
+        " twice",
+        ":7",
+        "-14",
+        ", 14",
+        " v2",
+        " (85%)",
+        " 85%",
+        " #123",
+        " (2026-01-02)",
+        " [1]",
+        " (1st)",
+        " (×2)",
+        " → 14",
+    ],
+)
 def test_a_remark_after_a_place_is_not_a_line(shop: Path, remark: str) -> None:
     assert "finding-without-reference" not in check(shop, f"shop/cart.py:13{remark}")
 

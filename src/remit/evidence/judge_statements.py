@@ -189,8 +189,9 @@ class StatementJudge:
             self._add_command(receipt, position)
         elif receipt.action == "edit" and not receipt.failed:
             self._last_write = position
-            if receipt.path and not receipt.path.lower().endswith(_PROSE):
-                self._last_change = (position, receipt.path)
+            path = receipt.path or ""
+            if path and not path.startswith("/") and not path.lower().endswith(_PROSE):
+                self._last_change = (position, path)
         elif receipt.action == "other" and may_act(receipt):
             self._acting.append(str(receipt.arguments)[:2_000])
         if receipt.action == "read" and receipt.path and receipt.output:

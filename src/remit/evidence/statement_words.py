@@ -56,8 +56,8 @@ _BLOCKED_FAR = lazy_pattern(
     r"|^\W{0,4}exit (?:code |status )?\d"
     r"|\b(?:you|they)(?: (?:\w+ )?(?:ran|re-?ran|tested)|(?:['’]ve| have) (?:\w+ )?run)\b"
     # A condition before the comma: `After the check passes, all tests pass`, and not `After I corrected it, all pass`.
-    r"|^\W{0,4}(?:if|unless|assuming|provided|as long as)\b[^,]{1,120},"
-    r"|^\W{0,4}(?:after|once|when|as soon as)\b[^,]{1,120}\b(?:is|are|passes|succeeds)\b[^,]{0,60},"
+    r"|^\W{0,4}(?:if|unless|assuming|provided|as long as) you\b[^,]{1,120},"
+    r"|^\W{0,4}(?:after|once|when|as soon as)\b[^,]{1,120}\b(?:passes|succeeds)\b[^,]{0,60},"
     r"|^\W{0,4}(?:plan|the plan|todo|next|goal|expected|acceptance|criteria|usage|example)\b[^:：]{0,30}[:：]",
     _I,
 )

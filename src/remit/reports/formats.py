@@ -105,13 +105,13 @@ def check_junit(
     verdicts: Sequence[Verdict],
     command: str = "check",
     *,
-    is_change: bool = False,
+    change: str = "",
     require_claims: bool = False,
     only: Reliability = "look",
 ) -> str:
     """Return the report as one `testsuites` document. `require_claims`: a text without claims fails.
 
-    `is_change`: only the claims that a change made false are reported.
+    `change` is what is stated if a change made no claim false.
     What is worth a look or was not checked is output of the case. `only` leaves out accusations that are less reliable.
     """
     failed = sum(not verdict.accepted or (require_claims and _has_no_claims(verdict)) for verdict in verdicts)
@@ -122,7 +122,7 @@ def check_junit(
         name = f"{verdict.agent or 'unknown agent'} at line {verdict.document.title_line}"
         if command == "verify":
             claims = claims_of(verdict.evidence)
-            name = claims_text(claims) if claims or not is_change else "no claim was made false"
+            name = claims_text(claims) if claims or not change else change
         case = ElementTree.SubElement(
             suite, "testcase", {"classname": escape_control(verdict.path), "name": escape_control(name)}
         )

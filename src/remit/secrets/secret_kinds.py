@@ -69,6 +69,8 @@ class SecretRule:
 _ASCII = int(re.ASCII)
 _IGNORE = int(re.IGNORECASE)
 _LINES = _IGNORE | int(re.MULTILINE)
+#: How far the type of a JSON web key may be from its private members: those of an RSA key have 1,400 characters.
+_KEY_REACH = 4_000
 
 
 def first_group(match: re.Match[str]) -> Span:
@@ -78,6 +80,12 @@ def first_group(match: re.Match[str]) -> Span:
 
 def _whole_key(match: re.Match[str]) -> Span:
     return match.start(), end_of_key(match.string, match.end())
+
+
+def _private_member(match: re.Match[str]) -> Span | None:
+    """Return the span of a private member of a JSON web key, which states its type (`kty`) in the same object."""
+    near = match.string[max(0, match.start() - _KEY_REACH) : match.end() + _KEY_REACH]
+    return match.span(1) if "kty" in near else None
 
 
 def _word(literal: str) -> str:
@@ -246,11 +254,14 @@ KINDS: tuple[SecretRule, ...] = (
         flags=_IGNORE,
     ),
     # The private part of a JSON web key.
-    _rule(
+    SecretRule(
         "private key",
-        '"d"|d\\"',
-        r"\\{0,3}\"(?:d|p|q|dp|dq|qi)\\{0,3}\"\s{0,4}:\s{0,4}\\{0,3}\"([A-Za-z0-9_-]{42,1400}+)\\{0,3}\"",
+        ('"d"', 'd\\"'),
+        lazy_pattern(
+            r"\\{0,3}\"(?:d|p|q|dp|dq|qi)\\{0,3}\"\s{0,4}:\s{0,4}\\{0,3}\"([A-Za-z0-9_-]{42,1400}+)\\{0,3}\"", _ASCII
+        ),
         1_500,
+        _private_member,
     ),
     _rule(
         "password in PHP",

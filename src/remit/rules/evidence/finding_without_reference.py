@@ -17,9 +17,10 @@ from remit.lazy import lazy_pattern
 from remit.rules.base import Case, Example, Fault, Rule
 
 _PATH = lazy_pattern(r"[\w-]/[\w.-]*\.\w")
-#: What may be between a place and a number that a reader takes for its line, and what follows such a number.
-_MARKS = lazy_pattern(r"[^\w]{1,12}")
-_ALONE = lazy_pattern(r"\w*+(?!\s?[^\W\d_])")
+#: What may be between a path, or its line, and a number that a reader takes for the line, and what ends such a number.
+_MARKS = lazy_pattern(r"[^\w#\[→×]{1,12}")
+_MARKS_OF_LINES = lazy_pattern(r"[`\s]{0,3}+(?>(?:\\?[+;|,:>&/]{1,2}[`\s]{0,3})?)")
+_ALONE = lazy_pattern(r"\w*+(?!\s?[^\W\d_]|%|-\d)")
 #: The blocks of which at least one entry names a location.
 _CITING = ("execution_flow", "pattern_analysis")
 
@@ -34,17 +35,18 @@ def _unchecked(references: Iterable[Checked], case: Case) -> Iterator[Fault]:
 
 def _unread_numbers(references: list[Checked]) -> Iterator[Fault]:
     """Yield the numbers directly after a place in a column of locations that no reference contains."""
-    ends: dict[str, int] = {}
+    last: dict[str, Checked] = {}
     for reference in references:
         claim = reference.claim
         if claim.segment.is_location and claim.segment.text[claim.start : claim.end] == claim.text:
-            ends[claim.segment.text] = max(claim.end, ends.get(claim.segment.text, 0))
-    for text, end in ends.items():
-        marks = _MARKS.match(text, end)
-        number = _ALONE.match(text, marks.end()) if marks else None
+            known = last.setdefault(claim.segment.text, reference)
+            last[claim.segment.text] = max(known, reference, key=lambda found: found.claim.end)
+    for text, reference in last.items():
+        marks = (_MARKS if reference.claim.line is None else _MARKS_OF_LINES).match(text, reference.claim.end)
+        number = _ALONE.match(text, marks.end()) if marks and marks[0] else None
         if marks and number and number[0][:1].isnumeric():
-            words = (marks[0] + number[0]).strip()
-            yield Fault(line=references[0].at, message=f"{words} after a place is not read as its line: write path:12")
+            words = f"{reference.claim.text}{marks[0]}{number[0]}".strip()
+            yield Fault(line=reference.at, message=f"the last number of {words!r} is not read as a line: write path:12")
 
 
 class FindingWithoutReference(Rule):

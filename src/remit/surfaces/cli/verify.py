@@ -112,6 +112,8 @@ def _refuse_conflicts(wanted: Verify) -> None:
         return
     if wanted.rev is not None or wanted.fix or wanted.transcripts or "-" in wanted.paths:
         raise UsageError("--affected-by compares the documents on disk; remove --rev, --fix, --transcript and -")
+    if wanted.form == "badge":
+        raise UsageError("a badge is about all claims, and --affected-by about a change: use one of them")
 
 
 class _Texts(NamedTuple):
@@ -221,7 +223,7 @@ def _print(answer: Verified, texts: _Texts, wanted: Verify) -> None:
     elif form == "github":
         print_text(check_github(verdicts, require_claims=required, only=only))
     else:
-        print_text(check_junit(verdicts, "verify", is_change=bool(base), require_claims=required, only=only))
+        print_text(check_junit(verdicts, "verify", change=summary, require_claims=required, only=only))
 
 
 def _print_explanation(verdicts: list[Verdict], claim: str) -> None:
