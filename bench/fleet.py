@@ -75,12 +75,12 @@ def server() -> Iterator[tuple[str, Path]]:
         folder = Path(name)
         os.environ["XDG_STATE_HOME"] = str(folder / "state")
         embedded = EmbeddedServer(folder / "postgres")
+        embedded.open()
+        embedded.close()
+        with (folder / "postgres/data/postgresql.auto.conf").open("a", encoding="utf-8") as settings:
+            settings.write(f"max_connections = {_CONNECTIONS}\n")  # no role that connects may set it
         address = embedded.open()
         try:
-            with psycopg.connect(address, autocommit=True) as connection:
-                connection.execute(f"ALTER SYSTEM SET max_connections = {_CONNECTIONS}".encode())
-            embedded.close()
-            embedded.open()
             asyncio.run(_migrate(address, folder))
             yield address, folder
         finally:
