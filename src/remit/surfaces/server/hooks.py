@@ -176,7 +176,7 @@ class HookServer:
         return not known or self._is_of(ends, known)
 
     def _is_of(self, ends: Ends, clients: list[Process]) -> bool:
-        for _ in range(2):  # the port of a closed connection may be in use again
+        for _ in range(2 if clients else 0):  # the port of a closed connection may be in use again
             peer = self._peers.of(*ends)
             if peer is not None and any(is_running(client) and peer.belongs_to(client.number) for client in clients):
                 return True
