@@ -7,18 +7,17 @@ import statistics
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from pathlib import Path
 
 import psycopg
 from dispatch import brief_of_a_job, submission
 from measure import Bench, sized
-from psycopg.conninfo import make_conninfo
+from support.postgres import Postgres  # type: ignore[import-not-found,unused-ignore]
 
 from remit.dispatch.submit import insert
-from remit.dispatch.worker_settings import load_settings
 from remit.registry.definition import Brief
 from remit.store import jobs, workers
 from remit.store.database import Database, open_database
@@ -125,25 +124,28 @@ OPERATIONS: dict[str, Operation] = {
 
 @cache
 def _ratios() -> dict[str, float]:
-    return asyncio.run(_measure())
+    with _databases() as addresses:
+        return asyncio.run(_measure(*addresses))
 
 
-async def _measure() -> dict[str, float]:
+@contextmanager
+def _databases() -> Iterator[list[str]]:
+    """Start a server whose superuser may connect, and yield the addresses of two databases with all tables."""
+    with tempfile.TemporaryDirectory(prefix="remit-bench-", ignore_cleanup_errors=True) as name:
+        server = Postgres(Path(name), is_safe=True)
+        try:
+            yield [server.database(), server.database()]
+        finally:
+            server.close()
 
+
+async def _measure(few_address: str, many_address: str) -> dict[str, float]:
     ratios = {}
-    with tempfile.TemporaryDirectory(prefix="remit-bench-") as name:
-        settings = load_settings()._replace(data=Path(name), database=None)
-        async with open_database(None, settings.data) as first:
-            address = first.address
-            async with await psycopg.AsyncConnection.connect(address, autocommit=True) as connection:
-                await connection.execute(b"CREATE DATABASE few")
-                await connection.execute(b"CREATE DATABASE many")
-            few_address, many_address = (make_conninfo(address, dbname=one) for one in ("few", "many"))
-            async with filled(few_address, FEW) as few, filled(many_address, MANY) as many:
-                for database in (few, many):
-                    await workers.register(database, str(uuid.UUID(int=1)), ["bench"], 5, is_listed=True)
-                for title, operation in OPERATIONS.items():
-                    ratios[title] = await _compare(title, operation, few, many)
+    async with filled(few_address, FEW) as few, filled(many_address, MANY) as many:
+        for database in (few, many):
+            await workers.register(database, str(uuid.UUID(int=1)), ["bench"], 5, is_listed=True)
+        for title, operation in OPERATIONS.items():
+            ratios[title] = await _compare(title, operation, few, many)
     return ratios
 
 

@@ -15,13 +15,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import psycopg
 from measure import Bench, sized
+from support.postgres import Postgres  # type: ignore[import-not-found,unused-ignore]
 
 JOBS, ITEMS, SESSIONS = sized(1_000_000, 100_000), 5_000, 50
 _CALLS = sized(4_000, 1_000)
@@ -72,15 +73,18 @@ RESET session_replication_role;
 PAGES = (
     *("/", "/jobs", "/jobs?state=finished&agent=agent-7", "/jobs?verdict=reject", "/jobs?outcome=error"),
     *(f"/jobs?before={JOBS // 2}", f"/jobs/{JOBS // 2}", "/plans", "/plans/19000", "/review", "/review/17", "/agents"),
-    *("/calibration", "/sessions", "/audit", "/api/v1/jobs?limit=50", "/api/v1/ledger?agent=agent-3&limit=50"),
+    *("/calibration", "/sessions", "/log", "/api/v1/jobs?limit=50", "/api/v1/ledger?agent=agent-3&limit=50"),
 )
 
 
 @contextmanager
-def serving(folder: Path, data: Path) -> Iterator[tuple[str, str]]:
-    """Start `remit serve` in a folder, with its database in `data`; yield its address and the token of its link."""
+def serving(folder: Path, data: Path, address: str = "") -> Iterator[tuple[str, str]]:
+    """Start `remit serve` in a folder; yield its address and the token of its link.
+
+    Its database is at `address`, or an embedded one in `data`.
+    """
     command = [sys.executable, "-m", "remit", "serve", "--port", "0"]
-    variables = {**os.environ, "REMIT_DATA": str(data)}
+    variables = {**os.environ, "REMIT_DATA": str(data), **({"REMIT_DATABASE_URL": address} if address else {})}
     with subprocess.Popen(command, cwd=folder, env=variables, stdout=subprocess.PIPE, encoding="utf-8") as process:
         try:
             text = ""
@@ -124,12 +128,12 @@ class _PageTimes(NamedTuple):
 
 @cache
 def _page_times() -> _PageTimes:
-    from remit.store.server import EmbeddedServer
-
-    with tempfile.TemporaryDirectory(prefix="remit-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="remit-bench-", ignore_cleanup_errors=True) as name, ExitStack() as stack:
         folder = Path(name)
-        with serving(folder, folder / "data") as (url, token):
-            address = EmbeddedServer(folder / "data/postgres").address
+        server = Postgres(folder / "postgres", is_safe=True)
+        stack.callback(server.close)
+        address = server.database()
+        with serving(folder, folder / "data", address) as (url, token):
             with psycopg.connect(address, autocommit=True) as database:
                 database.execute(_FILL.encode())
                 database.execute(b"VACUUM ANALYZE")
