@@ -347,22 +347,6 @@ def pytest(arguments: Sequence[str], accept: Collection[int] = (0,)) -> None:
     run_python("pytest", ["-m", "pytest", *arguments], accept)
 
 
-def smoke_test() -> None:
-    """Build the wheel, install it as a user does, and run it outside the checkout."""
-    with tempfile.TemporaryDirectory(prefix="remit-", ignore_cleanup_errors=True) as name:
-        folder = Path(name).resolve()
-        build = ["-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
-        run_quietly(DEV, "building the wheel", [str(DEV.program("python")), *build])
-        (wheel,) = folder.glob("*.whl")
-        fresh = Environment(folder / "venv", BASE_LOCK)
-        create(fresh)
-        install_lock(fresh, fresh.lock)
-        install(fresh, wheel.name, str(wheel))
-        for arguments in SMOKE_TESTS:
-            command = [str(fresh.program("remit")), *arguments]
-            run_quietly(fresh, f"`remit {' '.join(arguments)}` of the wheel", command, cwd=folder)
-
-
 def run(extra: list[str]) -> int:
     """Show a review of the example project by subagents; with arguments, run `remit` with them."""
     prepare(RUN)
@@ -409,9 +393,19 @@ def everything(extra: list[str]) -> None:
 
 
 def wheel() -> None:
-    """Build and try the wheel."""
-    with step("wheel"):
-        smoke_test()
+    """Build the wheel, install it as a user does, and run it outside the checkout."""
+    with step("wheel"), tempfile.TemporaryDirectory(prefix="remit-", ignore_cleanup_errors=True) as name:
+        folder = Path(name).resolve()
+        build = ["-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+        run_quietly(DEV, "building the wheel", [str(DEV.program("python")), *build])
+        (wheel,) = folder.glob("*.whl")
+        fresh = Environment(folder / "venv", BASE_LOCK)
+        create(fresh)
+        install_lock(fresh, fresh.lock)
+        install(fresh, wheel.name, str(wheel))
+        for arguments in SMOKE_TESTS:
+            command = [str(fresh.program("remit")), *arguments]
+            run_quietly(fresh, f"`remit {' '.join(arguments)}` of the wheel", command, cwd=folder)
 
 
 def prepare_npm_clients() -> None:

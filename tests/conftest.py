@@ -39,7 +39,7 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 #: Fixtures that start a PostgreSQL server or need one.
-_DATABASE_FIXTURES = frozenset({"postgres", "own", "embedded_fleet", "embedded_shop"})
+_DATABASE_FIXTURES = frozenset({"postgres", "own_postgres", "embedded_fleet", "embedded_shop"})
 #: Fixtures that start other programs.
 _PROCESS_FIXTURES = frozenset({"source", "model", "server", "remote", "each_confinement"})
 #: Folders in which every test starts programs.

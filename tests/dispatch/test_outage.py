@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +21,8 @@ APPENDS = "echo once >> effects.log"
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Iterator[Postgres]:
-    """A server that a test may break."""
-    server = Postgres(tmp_path / "own", is_safe=True)
-    yield server
-    server.start()
-    server.close()
-
-
-@pytest.fixture
-def address(own: Postgres) -> str:
-    return own.database()
+def address(own_postgres: Postgres) -> str:
+    return own_postgres.database()
 
 
 async def _said(caplog: pytest.LogCaptureFixture, words: str) -> None:
@@ -45,7 +35,7 @@ async def _said(caplog: pytest.LogCaptureFixture, words: str) -> None:
 @pytest.mark.rotating(2)
 @pytest.mark.parametrize("gate", [0, 2], ids=["before its first step", "after a command"])
 async def test_a_job_whose_worker_gave_up_continues_when_the_database_is_back(
-    own: Postgres, play: Play, gate: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    own_postgres: Postgres, play: Play, gate: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
     turns: list[dict[str, Any]] = [
@@ -59,10 +49,10 @@ async def test_a_job_whose_worker_gave_up_continues_when_the_database_is_back(
         async with fleet.working(), fleet.working():
             await fleet.server.wait("held")
             monkeypatch.setattr("remit.store.database.RETRY_SECONDS", 0.5)
-            await asyncio.to_thread(own.crash)
+            await asyncio.to_thread(own_postgres.crash)
             fleet.server.open("held")  # the answer arrives while it cannot be stored
             await _said(caplog, f"job {number} is returned to the queue: the database does not answer")
-            await asyncio.to_thread(own.start)
+            await asyncio.to_thread(own_postgres.start)
             monkeypatch.setattr("remit.store.database.RETRY_SECONDS", 60.0)
             done = await fleet.reached(number, "finished")
 
@@ -75,7 +65,7 @@ async def test_a_job_whose_worker_gave_up_continues_when_the_database_is_back(
 
 
 async def test_an_operation_that_must_not_be_repeated_reports_the_outage(
-    own: Postgres, address: str, tmp_path: Path
+    own_postgres: Postgres, address: str, tmp_path: Path
 ) -> None:
     async with open_database(address, tmp_path) as database:
         asked: list[int] = []
@@ -86,7 +76,7 @@ async def test_an_operation_that_must_not_be_repeated_reports_the_outage(
                 await rows(connection, "workers.clock")
 
         await database.without_retry(work)
-        await asyncio.to_thread(own.crash)
+        await asyncio.to_thread(own_postgres.crash)
         for step in (work, lambda: database.once("workers.clock")):
             with pytest.raises(EnvironmentBroken, match="the database does not answer: "):
                 await database.without_retry(step)

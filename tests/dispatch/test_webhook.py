@@ -8,23 +8,20 @@ import hmac
 import json
 import signal
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from support.fixtures import MakeFleet
 from support.fleet import Store
-from support.postgres import Postgres
 
 from remit.dispatch import webhook
 from remit.dispatch.webhook import MAX_TRIES, SECRET, Notice, NoticeSettings, deliver, pause_after, payload, plain, send
 from remit.errors import ConfigurationError
-from remit.store.database import Database, open_database
+from remit.store.database import Database
 
-T = TypeVar("T")
 AT = datetime(2026, 3, 2, tzinfo=UTC)
 CRITICAL = Notice(
     1,
@@ -74,20 +71,6 @@ def receiver() -> Iterator[Receiver]:
     made = Receiver()
     yield made
     made.close()
-
-
-@pytest.fixture
-def store(postgres: Postgres) -> Iterator[Store]:
-    with postgres.temporary_database() as address:
-        yield Store(address)
-
-
-def run(store: Store, work: Callable[[Database], Coroutine[Any, Any, T]]) -> T:
-    async def opened() -> T:
-        async with open_database(store.address, Path("/")) as database:
-            return await work(database)
-
-    return asyncio.run(opened())
 
 
 def add(store: Store, key: str = "plan-3", *, age: str = "0 seconds") -> None:
@@ -197,7 +180,7 @@ def test_a_notice_is_repeated_until_it_is_accepted_and_then_never_again(store: S
                 await connection.execute("UPDATE remit.outbox SET due = now() WHERE sent IS NULL")
         return sent
 
-    assert run(store, work) == [0, 0, 1, 0]
+    assert store.run(work) == [0, 0, 1, 0]
     assert [json.loads(body)["id"] for _, _, body in receiver.got] == ["plan-3"] * 3
     row = store.row("SELECT tries, error, sent FROM remit.outbox")
     assert (row["tries"], row["error"]) == (3, None)
@@ -215,7 +198,7 @@ def test_a_failed_notice_waits_and_is_given_up_in_the_end(store: Store, receiver
             await connection.execute("UPDATE remit.outbox SET due = now(), tries = %s", [MAX_TRIES - 1])
         assert await deliver(database, receiver.settings) == 0
 
-    run(store, work)
+    store.run(work)
 
     assert len(receiver.got) == 2
     assert store.row("SELECT gave_up IS NOT NULL AS is_over FROM remit.outbox")["is_over"]
@@ -228,21 +211,21 @@ def test_concurrent_senders_send_each_notice_once(store: Store, receiver: Receiv
     async def work(database: Database) -> int:
         return sum(await asyncio.gather(*(deliver(database, receiver.settings) for _ in range(4))))
 
-    assert run(store, work) == 12
+    assert store.run(work) == 12
     assert len({json.loads(body)["id"] for _, _, body in receiver.got}) == len(receiver.got) == 12
 
 
 def test_old_notices_are_not_sent_to_a_new_webhook(store: Store, receiver: Receiver) -> None:
     add(store, age="2 days")
 
-    assert run(store, lambda database: deliver(database, receiver.settings)) == 0
+    assert store.run(lambda database: deliver(database, receiver.settings)) == 0
     assert receiver.got == []
 
 
 def test_without_a_webhook_nothing_is_taken(store: Store) -> None:
     add(store)
 
-    assert run(store, lambda database: deliver(database, NoticeSettings("", ""))) == 0
+    assert store.run(lambda database: deliver(database, NoticeSettings("", ""))) == 0
     assert store.row("SELECT tries FROM remit.outbox")["tries"] == 0
 
 
@@ -269,7 +252,7 @@ def test_a_day_that_has_used_80_percent_of_its_budget_makes_one_notice(store: St
                 await connection.execute("UPDATE remit.outbox SET sent = now()")
         return counts
 
-    assert run(store, work) == [0, 0, 1, 0]
+    assert store.run(work) == [0, 0, 1, 0]
     assert store.row("SELECT data FROM remit.outbox")["data"] == {"budget": "day", "used": 7.9, "limit": 9.8}
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pytest
 from building import report, row
 from hypothesis import given
 from hypothesis import strategies as st
+from support.in_process import Remit, command_runner
 
 from remit.errors import UsageError
 from remit.merging.dismissals import (
@@ -29,7 +28,6 @@ from remit.merging.dismissals import (
 from remit.merging.merge import merge_reports
 from remit.merging.merge_data import Merge, MergeSettings, ReportedFinding
 from remit.merging.previous import reports_of
-from remit.surfaces.cli import main
 from remit.workspace.files import WorkTree
 
 pytestmark = pytest.mark.usefixtures("terminal")
@@ -191,31 +189,12 @@ def test_a_broken_file_is_refused_by_name(data: bytes) -> None:
         read_dismissals(data)
 
 
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Remit = Callable[..., Ran]
-
-
 @pytest.fixture
 def remit(tree: WorkTree, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Remit:
     (tree.root / ".git").mkdir()
     (tree.root / ".remit").mkdir()
     monkeypatch.chdir(tree.root)
-
-    def run(*words: str) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["remit", *words])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main()
-        printed = capsys.readouterr()
-        assert isinstance(stop.value.code, int)
-        return Ran(stop.value.code, printed.out, printed.err)
-
-    return run
+    return command_runner(monkeypatch, capsys)
 
 
 def sarif(line: int = 2) -> str:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.github_server import GitHubServer
+from support.in_process import Ran, Remit, command_runner
 
 from remit.publishing import github_api
 from remit.publishing.comments import Mark, marks_in
 from remit.publishing.pull_request import MAX_THREADS, commentable_lines
-from remit.surfaces.cli import main
 
 CODE = [f"value_{number} = {number}" for number in range(1, 41)]
 PATCH = (
@@ -27,12 +26,6 @@ PATCH = (
 
 pytestmark = pytest.mark.usefixtures("terminal")
 Finding = tuple[str, int | None, str]
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 class Publisher:
@@ -90,15 +83,8 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    def run(*words: str) -> Ran:
-        capsys.readouterr()
-        monkeypatch.setattr(sys, "argv", ["remit", *words])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return Ran(int(stopped.value.code or 0), *capsys.readouterr())
-
-    return run
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Remit:
+    return command_runner(monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 from support.github_server import GitHubServer
-from support.verify_commands import Ran, Remit, command_runner, commit, git
+from support.in_process import Ran, Remit, command_runner
+from support.verify_commands import commit, git
 
 from remit.publishing.comments import marks_in
 from remit.publishing.false_claims import publication_of_claims, read_claims

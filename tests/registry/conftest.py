@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
+from support.in_process import Remit, command_runner
 
 from remit.registry import resolution
-from remit.surfaces.cli import main
 
 Write = Callable[..., Path]
-
-
-class Ran(NamedTuple):
-    code: object
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
 
 
 @pytest.fixture(autouse=True)
@@ -38,17 +26,9 @@ def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture
-def remit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+def remit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Remit:
     """The command as it is typed: `remit("agents", "list")`."""
-
-    def run(*words: str) -> Ran:
-        capsys.readouterr()
-        monkeypatch.setattr(sys, "argv", ["remit", *words])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return Ran(stopped.value.code, *capsys.readouterr())
-
-    return run
+    return command_runner(monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from support.verify_commands import Remit, command_runner, commit, git
+from support.in_process import Remit, command_runner
+from support.verify_commands import commit, git
 
 from remit.errors import UsageError
 from remit.verifying import write_fixed

@@ -25,14 +25,6 @@ PAGE = Path(remit.__file__).parents[2] / "docs" / "operations.md"
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Iterator[Postgres]:
-    """The server that is backed up."""
-    server = Postgres(tmp_path / "own")
-    yield server
-    server.close()
-
-
-@pytest.fixture
 def other(tmp_path: Path) -> Iterator[Postgres]:
     """The server that the backup is restored on."""
     server = Postgres(tmp_path / "other")
@@ -67,8 +59,8 @@ async def claimed(address: str, number: int) -> Job | str | None:
         return await jobs.claim(database, number, "0" * 32, None)
 
 
-def test_a_job_of_a_backup_continues_on_another_server(own: Postgres, other: Postgres, tmp_path: Path) -> None:
-    owner, new_owner = made(own), made(other)
+def test_a_job_of_a_backup_continues_on_another_server(own_postgres: Postgres, other: Postgres, tmp_path: Path) -> None:
+    owner, new_owner = made(own_postgres), made(other)
     asyncio.run(make_roles(owner))
     number = asyncio.run(submitted(owner.replace("//fleet@", "//fleet_submitter@"), tmp_path))
     dump = str(tmp_path / "fleet.dump")

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import pytest
 from support.fleet import Store, submitted
-from support.postgres import Postgres
 
 from remit import testing
 from remit.dispatch.submit import Queueing
 from remit.ledger.ledger_entries import LedgerEntry
 from remit.store import jobs, ledger
-from remit.store.database import Database, open_database
+from remit.store.database import Database
 from remit.store.ledger import EntryFilter
 from remit.store.transcript import ActualUsage, BudgetRequest, Reservation, Transcript, UsageSums, reserve, settle
 
-T = TypeVar("T")
 WORKER = "00000000-0000-0000-0000-000000000001"
 FACTS = {
     "kind": "review",
@@ -37,20 +34,6 @@ FACTS = {
     "findings": 2,
 }
 VIOLATIONS = [{"rule": "quote-mismatch", "level": "L1"}, {"rule": "quote-mismatch", "level": "L1"}]
-
-
-@pytest.fixture
-def store(postgres: Postgres) -> Iterator[Store]:
-    with postgres.temporary_database() as address:
-        yield Store(address)
-
-
-def run(store: Store, work: Callable[[Database], Coroutine[Any, Any, T]]) -> T:
-    async def opened() -> T:
-        async with open_database(store.address, Path("/")) as database:
-            return await work(database)
-
-    return asyncio.run(opened())
 
 
 def submit(store: Store, tmp_path: Path, number: int = 1) -> list[int]:
@@ -78,7 +61,7 @@ def test_the_end_of_a_job_is_in_the_ledger_with_the_facts_of_its_verdict(store: 
         await worked(database, job, "revise", UsageSums(3, 1000, 200, cost=0.25))
         return await ledger.list_entries(database, EntryFilter(job=job))
 
-    (entry,) = run(store, work)
+    (entry,) = store.run(work)
 
     assert (entry.source, entry.verdict, entry.attempt, entry.outcome) == ("job", "revise", 1, "completed")
     assert (entry.agent, entry.model, entry.kind) == ("builder", "anthropic:claude-opus-5", "review")
@@ -99,7 +82,7 @@ def test_a_corrected_job_has_a_row_for_each_verdict_and_its_cost_is_counted_once
         await worked(database, job, "accept", UsageSums(2, 150, 0, cost=1.5))
         return await ledger.list_entries(database)
 
-    second, first = run(store, work)
+    second, first = store.run(work)
 
     assert [(one.verdict, one.attempt) for one in (first, second)] == [("revise", 1), ("accept", 2)]
     assert [one.cost for one in (first, second)] == [1.0, 0.5]
@@ -115,7 +98,7 @@ def test_a_job_that_was_cancelled_or_hung_is_in_the_ledger_without_a_verdict(sto
         assert await jobs.end_hung(database, -1) == [hung]
         return await ledger.list_entries(database)
 
-    found = {entry.job: entry for entry in run(store, work)}
+    found = {entry.job: entry for entry in store.run(work)}
 
     assert {job: (one.outcome, one.verdict) for job, one in found.items()} == {
         cancelled: ("cancelled", ""),
@@ -135,7 +118,7 @@ def test_a_transaction_that_fails_leaves_neither_an_end_nor_an_entry(store: Stor
             raise RuntimeError("the worker dies before the commit")
 
     with pytest.raises(RuntimeError):
-        run(store, work)
+        store.run(work)
     assert store.job(job)["state"] == "running"
     assert store.rows("SELECT 1 FROM remit.ledger") == []
 
@@ -148,7 +131,7 @@ def test_pruning_jobs_keeps_the_ledger(store: Store, tmp_path: Path) -> None:
         assert await jobs.prune(database, -1) == 1
         return await ledger.list_entries(database, EntryFilter(agent="builder"))
 
-    assert [entry.job for entry in run(store, work)] == [job]
+    assert [entry.job for entry in store.run(work)] == [job]
 
 
 def entry(number: int, **fields: Any) -> LedgerEntry:
@@ -165,7 +148,7 @@ def test_an_entry_with_a_known_key_is_not_counted_twice(store: Store) -> None:
             len(await ledger.list_entries(database)),
         )
 
-    assert run(store, work) == (2, 1, 3)
+    assert store.run(work) == (2, 1, 3)
 
 
 def test_text_that_the_database_cannot_store_is_replaced(store: Store) -> None:
@@ -173,7 +156,7 @@ def test_text_that_the_database_cannot_store_is_replaced(store: Store) -> None:
         await ledger.record(database, [entry(1, path="a\0b\ud800", violations={"x\0": 1})])
         return await ledger.list_entries(database)
 
-    assert [(one.path, one.violations) for one in run(store, work)] == [("a\ufffdb\ufffd", {"x\ufffd": 1})]
+    assert [(one.path, one.violations) for one in store.run(work)] == [("a\ufffdb\ufffd", {"x\ufffd": 1})]
 
 
 def test_pages_and_the_stream_have_every_entry_once(store: Store) -> None:
@@ -184,7 +167,7 @@ def test_pages_and_the_stream_have_every_entry_once(store: Store) -> None:
             pages += page
         return [one.key for one in pages], [one.key async for one in ledger.stream_entries(database)]
 
-    pages, stream = run(store, work)
+    pages, stream = store.run(work)
 
     assert pages == stream[::-1] == [f"k{number}" for number in range(24, -1, -1)]
 
@@ -198,7 +181,7 @@ def test_sums_are_the_same_before_during_and_after_folding(store: Store) -> None
         assert await asyncio.gather(*(ledger.fold(database) for _ in range(4))) == [0] * 4
         return [*seen, await ledger.versions(database)]
 
-    first, *others = run(store, work)
+    first, *others = store.run(work)
 
     assert len(others) == 4
     assert all(one == first for one in others)
@@ -214,7 +197,7 @@ def test_concurrent_folds_add_each_entry_once(store: Store) -> None:
         folded = await asyncio.gather(*(ledger.fold(database, limit=9) for _ in range(8)))
         return sum(folded), sum(card.sums.runs for card in await ledger.versions(database))
 
-    assert run(store, work) == (40, 40)
+    assert store.run(work) == (40, 40)
 
 
 def test_a_budget_that_is_used_to_80_percent_makes_one_notice(store: Store, tmp_path: Path) -> None:
@@ -231,7 +214,7 @@ def test_a_budget_that_is_used_to_80_percent_makes_one_notice(store: Store, tmp_
         assert isinstance(held, Reservation)
         await settle(database, job, claimed.attempt, held, ActualUsage(1, 1, 8.5))
 
-    run(store, work)
+    store.run(work)
     notices = store.rows("SELECT key, data FROM remit.outbox ORDER BY key")
 
     assert [row["key"] for row in notices] == [f"budget-{job}-tokens", f"budget-{job}-tree-cost"]

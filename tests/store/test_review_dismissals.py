@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -11,7 +10,6 @@ from uuid import uuid4
 
 import pytest
 from support.fleet import Store
-from support.postgres import Postgres
 from support.waiting import until
 
 from remit.ledger.dismissing import stored_dismissals
@@ -23,12 +21,6 @@ from remit.merging.merge_data import MergeSettings, Opinion, Report, ReportedFin
 from remit.store import review_queue
 from remit.store.database import Database, open_database
 from remit.store.review_queue import apply_dismissals, local_root
-
-
-@pytest.fixture
-def store(postgres: Postgres) -> Iterator[Store]:
-    with postgres.temporary_database() as address:
-        yield Store(address)
 
 
 async def add_item(database: Database, root: Path) -> int:

@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from support.fleet import Store
-from support.postgres import Postgres
 
 from remit.errors import UsageError
 from remit.ledger.items import ItemOpinion, NewItem
 from remit.store import ledger
 from remit.store import review_queue as queue
-from remit.store.database import Database, open_database
+from remit.store.database import Database
 from remit.store.review_queue import AlreadyDecided, ItemFilter, ItemTaken
-
-T = TypeVar("T")
-
-
-@pytest.fixture
-def store(postgres: Postgres) -> Iterator[Store]:
-    with postgres.temporary_database() as address:
-        yield Store(address)
-
-
-def run(store: Store, work: Callable[[Database], Coroutine[Any, Any, T]]) -> T:
-    async def opened() -> T:
-        async with open_database(store.address, Path("/")) as database:
-            return await work(database)
-
-    return asyncio.run(opened())
 
 
 def item(number: int, **fields: Any) -> NewItem:
@@ -65,7 +46,7 @@ def test_many_reviewers_get_different_items(store: Store) -> None:
         assert await queue.next_item(database, "one too many") is None
         return [one.id for one in got if one is not None]
 
-    got = run(store, work)
+    got = store.run(work)
 
     assert len(got) == len(set(got)) == 12
 
@@ -81,7 +62,7 @@ def test_the_worst_item_is_next_and_a_reviewer_keeps_a_locked_item(store: Store)
         assert other
         return first.title, again.title, other.title
 
-    assert run(store, work) == ("finding 2", "finding 2", "finding 1")
+    assert store.run(work) == ("finding 2", "finding 2", "finding 1")
 
 
 def test_a_lock_that_has_ended_is_given_to_another_reviewer(store: Store) -> None:
@@ -101,7 +82,7 @@ def test_a_lock_that_has_ended_is_given_to_another_reviewer(store: Store) -> Non
         await queue.release_lock(database, only, "bob")
         assert (await queue.lock_item(database, only, "ann")).locked_by == "ann"
 
-    run(store, work)
+    store.run(work)
 
 
 def test_a_repeated_decision_is_stored_once(store: Store) -> None:
@@ -119,7 +100,7 @@ def test_a_repeated_decision_is_stored_once(store: Store) -> None:
         with pytest.raises(UsageError, match="already used for item"):
             await queue.decide(database, name, other, "reject", "ann")
 
-    run(store, work)
+    store.run(work)
 
 
 def test_the_second_of_two_decisions_is_refused(store: Store) -> None:
@@ -132,7 +113,7 @@ def test_the_second_of_two_decisions_is_refused(store: Store) -> None:
         refused = next(outcome for outcome in outcomes if isinstance(outcome, AlreadyDecided))
         assert refused.decision.verb == "confirm"
 
-    run(store, work)
+    store.run(work)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +132,7 @@ def test_each_decision_can_be_undone(store: Store, verb: queue.Verb, state: str,
         assert await queue.next_item(database, "ann")
         assert await queue.decide(database, uuid4(), one, "confirm", "ann")
 
-    run(store, work)
+    store.run(work)
 
 
 def test_the_decision_of_another_reviewer_is_undone_with_a_note_only(store: Store) -> None:
@@ -164,7 +145,7 @@ def test_the_decision_of_another_reviewer_is_undone_with_a_note_only(store: Stor
         assert (await queue.get_item(database, one)).state == "confirmed"
         assert (await queue.undo(database, decision.id, "bob", note="it was the wrong file")).undone
 
-    run(store, work)
+    store.run(work)
 
 
 def test_undoing_an_old_decision_does_not_reopen_a_newer_one(store: Store) -> None:
@@ -175,7 +156,7 @@ def test_undoing_an_old_decision_does_not_reopen_a_newer_one(store: Store) -> No
         await queue.undo(database, unsure.id, "ann")
         assert (await queue.get_item(database, one)).state == "confirmed"
 
-    run(store, work)
+    store.run(work)
 
 
 def test_a_skipped_item_goes_to_the_others(store: Store) -> None:
@@ -188,7 +169,7 @@ def test_a_skipped_item_goes_to_the_others(store: Store) -> None:
         await queue.release_lock(database, one, "ann")
         assert await queue.next_item(database, "bob")
 
-    run(store, work)
+    store.run(work)
 
 
 def test_the_same_finding_of_a_later_report_is_the_same_item(store: Store) -> None:
@@ -201,7 +182,7 @@ def test_the_same_finding_of_a_later_report_is_the_same_item(store: Store) -> No
         assert (await queue.get_item(database, one)).title == "now worse"
         assert (await queue.progress(database)).total == 1
 
-    run(store, work)
+    store.run(work)
 
 
 def test_filters_and_pages_select_items(store: Store) -> None:
@@ -227,7 +208,7 @@ def test_filters_and_pages_select_items(store: Store) -> None:
             assert len(await queue.list_items(database, wanted)) == number, wanted
         assert (await queue.progress(database, ItemFilter(severity="critical"))).open == 5
 
-    run(store, work)
+    store.run(work)
 
 
 def test_decisions_are_what_is_learned_from(store: Store) -> None:
@@ -244,7 +225,7 @@ def test_decisions_are_what_is_learned_from(store: Store) -> None:
         (card,) = await ledger.scorecards(database)
         assert (card.agent, card.confirmed, card.rejected) == ("qa-engineer", 2, 1)
 
-    run(store, work)
+    store.run(work)
 
 
 def test_a_new_critical_finding_makes_one_notice(store: Store) -> None:
@@ -252,7 +233,7 @@ def test_a_new_critical_finding_makes_one_notice(store: Store) -> None:
         await queue.add_items(database, [item(1, severity="critical", rank=1), item(2)])
         await queue.add_items(database, [item(1, severity="critical", rank=1)])
 
-    run(store, work)
+    store.run(work)
 
     assert [row["kind"] for row in store.rows("SELECT kind FROM remit.outbox")] == ["critical"]
 
@@ -270,4 +251,4 @@ def test_a_decision_needs_a_uuid_an_item_and_a_known_verb(store: Store) -> None:
         with pytest.raises(UsageError, match="no decision"):
             await queue.undo(database, uuid4(), "ann")
 
-    run(store, work)
+    store.run(work)

@@ -185,7 +185,7 @@ def _text(stream: IO[bytes] | None) -> str:
 
 
 class Ran(NamedTuple):
-    """A command that has ended."""
+    """What a command printed, and its exit code."""
 
     code: int
     out: str
@@ -194,6 +194,14 @@ class Ran(NamedTuple):
     @property
     def json(self) -> Any:
         return json.loads(self.out)
+
+    @property
+    def words(self) -> str:
+        return " ".join(self.out.split())
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
 
 
 class CommandLine:

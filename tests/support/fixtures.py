@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from support.client_session import Client
     from support.commands import ForkServer
-    from support.fleet import Fleet
+    from support.fleet import Fleet, Store
     from support.model_process import RemoteServer
     from support.postgres import Postgres
 
@@ -41,10 +41,29 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
 
 
 @pytest.fixture
+def own_postgres(tmp_path: Path) -> Iterator[Postgres]:
+    """A server of one test, which may break it."""
+    from support.postgres import Postgres
+
+    server = Postgres(tmp_path / "own", is_safe=True)
+    yield server
+    server.start()
+    server.close()
+
+
+@pytest.fixture
 def address(postgres: Postgres) -> Iterator[str]:
     """The address of a database of this test."""
     with postgres.temporary_database() as made:
         yield made
+
+
+@pytest.fixture
+def store(address: str) -> Store:
+    """Queries on a database of this test."""
+    from support.fleet import Store
+
+    return Store(address)
 
 
 @pytest.fixture

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ from remit.configuration import load
 from remit.dispatch.submit import Queueing, Resolving, submit
 from remit.dispatch.worker_settings import load_settings
 from remit.registry.lookup import Registry
-from remit.store.database import open_database
+from remit.store.database import Database, open_database
 from remit.store.server import binaries
 
 T = TypeVar("T")
@@ -54,6 +55,15 @@ class Store:
 
     def calls(self, number: int) -> list[dict[str, Any]]:
         return self.rows("SELECT * FROM remit.tool_calls WHERE job = %s ORDER BY call", number)
+
+    def run(self, work: Callable[[Database], Coroutine[Any, Any, T]]) -> T:
+        """Do something with an open database."""
+
+        async def opened() -> T:
+            async with open_database(self.address, Path("/")) as database:
+                return await work(database)
+
+        return asyncio.run(opened())
 
     def is_finished(self, number: int) -> bool:
         return bool(self.job(number)["state"] == "finished")

@@ -7,25 +7,36 @@ import io
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
+
+import pytest
+from support.commands import Ran
 
 from remit.registry import resolution
 from remit.surfaces.cli import main
 
+#: `remit("agents", "list")` runs a command here, with `given` on standard input.
+Remit = Callable[..., Ran]
 
-class Ran(NamedTuple):
-    """What a command printed, and its exit code."""
 
-    code: int
-    out: str
-    err: str
+def command_runner(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Remit:
+    """Return `remit("agents", "list")`: it runs a command as it is typed, in the folder of the test."""
 
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
+    def run(*words: str, given: object = b"") -> Ran:
+        data = given if isinstance(given, bytes) else json.dumps(given).encode()
+        monkeypatch.setattr(sys, "argv", ["remit", *words])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main()
+        code = stop.value.code or 0
+        assert isinstance(code, int)
+        return Ran(code, *capsys.readouterr())
+
+    return run
 
 
 def run_here(folder: Path, *words: str | Path, given: bytes = b"", variables: Mapping[str, str] | None = None) -> Ran:

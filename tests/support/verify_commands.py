@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
-
-from remit.surfaces.cli import main
 
 FILES = {
     "src/app/cart.py": "LIMIT = 20\n\n\ndef add(cart, line):\n    cart.lines.append(line)\n    return cart\n\n\n"
@@ -31,29 +24,6 @@ The tax is computed in `src/app/price.py:9`, and `src/app/prices.py:80` rounds i
 """
 #: A quote of the last lines of the cart.
 TOTAL = "```python\ndef total(cart):\n    return sum(line.price for line in cart.lines)\n```\n"
-
-
-class Ran(NamedTuple):
-    """What a command printed, and its exit code."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-    @property
-    def words(self) -> str:
-        return " ".join(self.out.split())
-
-    @property
-    def lines(self) -> list[str]:
-        return self.out.splitlines()
-
-
-Remit = Callable[..., Ran]
 
 
 def git(root: Path, *words: str) -> str:
@@ -83,19 +53,3 @@ def make_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "80")
     return root
-
-
-def command_runner(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Remit:
-    """Return `remit("verify", "notes.md")`: it runs the command with `given` on standard input."""
-
-    def run(*words: str, given: bytes = b"") -> Ran:
-        monkeypatch.setattr(sys, "argv", ["remit", *words])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main()
-        said = capsys.readouterr()
-        assert isinstance(stop.value.code, int)
-        return Ran(stop.value.code, said.out, said.err)
-
-    return run

@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import os
 import stat
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import jsonschema
 import pytest
+from support.in_process import Remit, command_runner
 
 from remit.registry import resolution
 from remit.registry.tools import OFFERED
 from remit.reports.layout import display_width
-from remit.surfaces.cli import main
 
 BRIEF = [
     *("schema", "system", "system_from", "contract", "tools", "tools_from", "withheld", "model", "model_from"),
@@ -25,17 +23,6 @@ BRIEF = [
 SCOUT = "---\nname: scout\ndescription: Looks around\ntools: Read, Grep\nmodel: opus\nmax_turns: 7\n---\nLook around."
 
 
-class Ran(NamedTuple):
-    code: object
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Remit = Callable[..., Ran]
 Write = Callable[..., Path]
 
 
@@ -50,15 +37,7 @@ def remit(
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(resolution, "_loaded", [])
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
-
-    def run(*words: str) -> Ran:
-        capsys.readouterr()
-        monkeypatch.setattr(sys, "argv", ["remit", *words])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return Ran(stopped.value.code, *capsys.readouterr())
-
-    return run
+    return command_runner(monkeypatch, capsys)
 
 
 @pytest.fixture

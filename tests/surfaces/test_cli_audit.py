@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from support.verify_commands import Remit, command_runner
+from support.in_process import Remit, command_runner
 
 from remit.errors import UsageError
 from remit.operations.audit import since_time

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from support.verify_commands import AUDIT, TOTAL, Ran, Remit, command_runner, commit, git, make_project
+from support.in_process import Ran, Remit, command_runner
+from support.verify_commands import AUDIT, TOTAL, commit, git, make_project
 
 from remit.reports.shapes import check_schema
 

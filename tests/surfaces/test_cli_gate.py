@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jsonschema
 import pytest
+from support.in_process import Ran, Remit, command_runner
 
 from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.hook_events import handle_event
@@ -22,24 +19,10 @@ from remit.gate.record_store import open_store, store_path
 from remit.gate.rule_texts import RULES
 from remit.gate.session_store import open_session, read_session
 from remit.reports.gate_sessions import decision_schema
-from remit.surfaces.cli import main
 from remit.testing import result
 
 READ = {"tool_name": "Read", "tool_input": {"file_path": "src/long.py"}}
 SED = {"tool_name": "Bash", "tool_input": {"command": "sed -i s/a/b/ src/long.py"}}
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Remit = Callable[..., Ran]
 
 
 @pytest.fixture
@@ -59,20 +42,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def remit(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Remit:
-    """`remit("gate", "log")`: runs the command in the project, with `given` on standard input."""
-
-    def run(*words: str, given: object = b"") -> Ran:
-        data = given if isinstance(given, bytes) else json.dumps(given).encode()
-        monkeypatch.setattr(sys, "argv", ["remit", *words])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main()
-        said = capsys.readouterr()
-        assert isinstance(stop.value.code, int)
-        return Ran(stop.value.code, said.out, said.err)
-
-    return run
+    return command_runner(monkeypatch, capsys)
 
 
 def hook(project: Path, payload: dict[str, Any], session: str = "s1", call: str = "toolu_01") -> Any:

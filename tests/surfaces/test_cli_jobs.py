@@ -18,13 +18,13 @@ from typing import Any
 import psycopg
 import pytest
 from support import waiting
-from support.commands import KEYS, Commands, Ran
+from support.commands import KEYS, Commands
+from support.in_process import Remit, command_runner
 from support.model_process import RemoteServer, model_process
 from support.waiting import PATIENCE
 
 from remit.clients.hooks.results import keep_result
 from remit.gate.session_store import open_session
-from remit.surfaces.cli import main
 from remit.testing import project as sample_project
 from remit.testing import result
 
@@ -68,24 +68,13 @@ def remit(address: str, tmp_path: Path, server: RemoteServer) -> Commands:
     return Commands(address, sample_project(), tmp_path / "data", server.url)
 
 
-Here = Callable[..., Ran]
-
-
 @pytest.fixture
-def here(remit: Commands, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
+def here(remit: Commands, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Remit:
     """A command in this process: for those that ask no model."""
     for name, value in remit.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(remit.project)
-
-    def run(*words: str) -> Ran:
-        capsys.readouterr()
-        monkeypatch.setattr(sys, "argv", ["remit", *words])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return Ran(int(stopped.value.code or 0), *capsys.readouterr())
-
-    return run
+    return command_runner(monkeypatch, capsys)
 
 
 def rows(remit: Commands, sql: str) -> list[Any]:
@@ -136,7 +125,7 @@ def test_a_worker_imports_the_sessions_that_hooks_record_in_its_project(address:
     ]
 
 
-def test_run_completes_in_this_process_where_no_worker_is_alive(remit: Commands, here: Here) -> None:
+def test_run_completes_in_this_process_where_no_worker_is_alive(remit: Commands, here: Remit) -> None:
     ran = remit("run", "generic", "be good", "--tools", "Read")
     assert (ran.code, "completed  accept" in ran.out) == (0, True), ran
     assert ran.out.startswith("job 1  generic  completed  accept\n")
@@ -185,7 +174,7 @@ def test_run_as_json_prints_one_document_and_exits_1_if_it_is_not_accepted(remit
     assert ran.json["result"] == "It is fine."
 
 
-def test_text_of_a_model_is_printed_escaped(remit: Commands, here: Here) -> None:
+def test_text_of_a_model_is_printed_escaped(remit: Commands, here: Remit) -> None:
     ran = remit("run", "generic", "be nasty")
     shown = here("jobs", "show", "1")
     logs = here("jobs", "logs", "1")
@@ -197,7 +186,7 @@ def test_text_of_a_model_is_printed_escaped(remit: Commands, here: Here) -> None
     assert max(map(len, logs.out.splitlines())) <= 80
 
 
-def test_retry_goes_on_from_the_transcript(remit: Commands, here: Here, server: RemoteServer) -> None:
+def test_retry_goes_on_from_the_transcript(remit: Commands, here: Remit, server: RemoteServer) -> None:
     ran = remit("run", "generic", "fail once", "--tools", "Read")
     assert ran.code == 1
     assert "error" in ran.out
@@ -214,7 +203,7 @@ def test_retry_goes_on_from_the_transcript(remit: Commands, here: Here, server: 
     assert rows(remit, "SELECT count(*) FROM remit.tool_calls WHERE turn = 1") == [(1,)]
 
 
-def test_submit_warns_without_a_worker_and_a_worker_takes_the_job(remit: Commands, here: Here) -> None:
+def test_submit_warns_without_a_worker_and_a_worker_takes_the_job(remit: Commands, here: Remit) -> None:
     asked = here("submit", "generic", "be bad", "--tools", "Read")
     assert (asked.code, asked.out) == (0, "job 1 waits (generic)\n")
     assert "no worker is alive, so the job will not start; start one with `remit worker`" in asked.err
@@ -232,7 +221,7 @@ def test_submit_warns_without_a_worker_and_a_worker_takes_the_job(remit: Command
         until(remit, "SELECT 1 FROM remit.jobs WHERE id = 3 AND state = 'finished'")
 
 
-def test_a_worker_of_another_queue_does_not_count(remit: Commands, here: Here) -> None:
+def test_a_worker_of_another_queue_does_not_count(remit: Commands, here: Remit) -> None:
     with working(remit, "--queue", "nightly"):
         asked = here("submit", "generic", "be bad")
         assert "no worker is alive that takes the queue 'default', so the job will not start" in asked.err
@@ -252,7 +241,7 @@ def test_a_living_worker_does_the_work_of_run(remit: Commands, server: RemoteSer
         assert "It is fine." in out
 
 
-def test_run_with_the_key_of_a_waiting_job_runs_it(remit: Commands, here: Here) -> None:
+def test_run_with_the_key_of_a_waiting_job_runs_it(remit: Commands, here: Remit) -> None:
     here("submit", "generic", "be bad", "--key", "k", "--tools", "Read")
     ran = remit("run", "generic", "be bad", "--key", "k", "--tools", "Read")
     assert "job 1 already has this key; waiting for it" in ran.err
@@ -260,7 +249,7 @@ def test_run_with_the_key_of_a_waiting_job_runs_it(remit: Commands, here: Here) 
 
 
 def test_an_interrupt_without_a_terminal_leaves_the_job_to_a_worker(
-    remit: Commands, here: Here, server: RemoteServer
+    remit: Commands, here: Remit, server: RemoteServer
 ) -> None:
     slow = {"REMIT_SHUTDOWN_SECONDS": str(10 * PATIENCE)}  # it must not take that long
     with remit.start("run", "generic", "stall", "--tools", "Read", env=slow) as run:
@@ -309,7 +298,7 @@ def read_until(terminal: int, text: str, is_enough: Callable[[str], bool]) -> st
     return text
 
 
-def test_on_a_terminal_the_answer_c_cancels(remit: Commands, here: Here, server: RemoteServer) -> None:
+def test_on_a_terminal_the_answer_c_cancels(remit: Commands, here: Remit, server: RemoteServer) -> None:
     code, shown = answering(remit, server, "c")
     assert code == 1
     assert "cancelled" in shown
@@ -317,7 +306,7 @@ def test_on_a_terminal_the_answer_c_cancels(remit: Commands, here: Here, server:
     assert (job["outcome"], job["error"]) == ("cancelled", "cancelled while it ran")
 
 
-def test_on_a_terminal_the_answer_w_waits_on_and_l_leaves(remit: Commands, here: Here, server: RemoteServer) -> None:
+def test_on_a_terminal_the_answer_w_waits_on_and_l_leaves(remit: Commands, here: Remit, server: RemoteServer) -> None:
     code, shown = answering(remit, server, "w", "l")
     assert code == 130
     assert "is left in the queue" in shown
@@ -341,7 +330,7 @@ def asked(remit: Commands, server: RemoteServer, task: str, gate: str) -> Iterat
 
 
 def test_the_question_stays_on_the_terminal_until_it_is_answered(
-    remit: Commands, here: Here, server: RemoteServer
+    remit: Commands, here: Remit, server: RemoteServer
 ) -> None:
     with asked(remit, server, "hang", "never") as (run, terminal):
         assert select.select([terminal], [], [], 0.5)[0] == [], "nothing is written over it"
@@ -365,7 +354,7 @@ def test_a_job_that_ends_while_it_is_asked_about_is_shown(remit: Commands, serve
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_run_that_is_terminated_leaves_its_job_at_once(
-    remit: Commands, here: Here, server: RemoteServer, number: signal.Signals
+    remit: Commands, here: Remit, server: RemoteServer, number: signal.Signals
 ) -> None:
     with remit.start("run", "generic", "hang") as run:
         server.wait("never")
@@ -376,7 +365,7 @@ def test_a_run_that_is_terminated_leaves_its_job_at_once(
     assert here("jobs", "show", "1", "--format", "json").json["state"] == "queued"
 
 
-def test_logs_that_follow_end_when_the_job_does(remit: Commands, here: Here, server: RemoteServer) -> None:
+def test_logs_that_follow_end_when_the_job_does(remit: Commands, here: Remit, server: RemoteServer) -> None:
     here("submit", "generic", "gate", "--tools", "Read")
     with remit.start("jobs", "logs", "-f", "1") as logs, working(remit):
         server.wait("gate")
@@ -388,7 +377,7 @@ def test_logs_that_follow_end_when_the_job_does(remit: Commands, here: Here, ser
         assert out.count("attempt 1 on") == 1
 
 
-def test_logs_that_follow_end_with_a_job_that_never_began(remit: Commands, here: Here) -> None:
+def test_logs_that_follow_end_with_a_job_that_never_began(remit: Commands, here: Remit) -> None:
     here("submit", "generic", "gate")
     with remit.start("jobs", "logs", "-f", "1") as logs:
         until(
@@ -399,7 +388,7 @@ def test_logs_that_follow_end_with_a_job_that_never_began(remit: Commands, here:
         assert logs.wait() == 0
 
 
-def test_cancel_stops_a_running_job_within_a_second(remit: Commands, here: Here, server: RemoteServer) -> None:
+def test_cancel_stops_a_running_job_within_a_second(remit: Commands, here: Remit, server: RemoteServer) -> None:
     with working(remit):
         here("submit", "generic", "hang")
         server.wait("never")
@@ -413,7 +402,7 @@ def test_cancel_stops_a_running_job_within_a_second(remit: Commands, here: Here,
     assert str(job["result"]).startswith("I ha")
 
 
-def test_prune_removes_everything_of_old_jobs(remit: Commands, here: Here) -> None:
+def test_prune_removes_everything_of_old_jobs(remit: Commands, here: Remit) -> None:
     remit("run", "generic", "be good", "--tools", "Read")
     here("submit", "generic", "be bad")
     assert here("jobs", "prune").out == "0 jobs removed\n"
@@ -442,7 +431,7 @@ def test_prune_removes_everything_of_old_jobs(remit: Commands, here: Here) -> No
     ],
 )
 def test_an_impossible_request_is_refused_in_one_line_with_code_2(
-    here: Here, words: tuple[str, ...], said: str
+    here: Remit, words: tuple[str, ...], said: str
 ) -> None:
     ran = here(*words)
     assert ran.code == 2
@@ -450,7 +439,7 @@ def test_an_impossible_request_is_refused_in_one_line_with_code_2(
     assert said in ran.err
 
 
-def test_there_are_no_jobs_at_first(here: Here) -> None:
+def test_there_are_no_jobs_at_first(here: Remit) -> None:
     assert here("jobs").out == "no jobs\n"
     assert here("jobs", "list", "--format", "json").json == {"schema": "remit.jobs/1", "jobs": []}
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from support.fleet import Store
-from support.postgres import Postgres
 
 from remit.store import review_queue
 from remit.store.database import open_database
@@ -20,12 +19,6 @@ from remit.testing import project, result
 
 Run = Callable[..., tuple[int, str, str]]
 FAULTY = ("app/session.py:10", "app/session.py:900")
-
-
-@pytest.fixture
-def store(postgres: Postgres) -> Iterator[Store]:
-    with postgres.temporary_database() as address:
-        yield Store(address)
 
 
 @pytest.fixture

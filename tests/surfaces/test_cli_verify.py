@@ -13,7 +13,8 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
-from support.verify_commands import TOTAL, Remit, command_runner, git, make_project
+from support.in_process import Remit, command_runner
+from support.verify_commands import TOTAL, git, make_project
 
 from remit.checking import Options, check_text
 from remit.evidence.sources import open_sources

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.verify_commands import Remit, command_runner, commit, git
+from support.in_process import Remit, command_runner
+from support.verify_commands import commit, git
 
 from remit import affected, checking
 from remit.checking import Verdict, check_document

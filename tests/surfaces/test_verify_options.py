@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.verify_commands import TOTAL, Remit, command_runner, commit, git, make_project
+from support.in_process import Remit, command_runner
+from support.verify_commands import TOTAL, commit, git, make_project
 
 CERTAIN, LIKELY, LOOK = "`src/app/price.py:9`", "`src/app/cart.py:2-33`", "`lib/ghost.ts`"
 

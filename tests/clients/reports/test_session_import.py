@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.fleet import Store
-from support.postgres import Postgres
 
 from remit.acceptance import judge_report
 from remit.checking import Options
@@ -21,12 +19,6 @@ from remit.reports.formats import check_json
 from remit.store import ledger, review_queue
 from remit.store.database import open_database
 from remit.testing import project, result
-
-
-@pytest.fixture
-def store(postgres: Postgres) -> Iterator[Store]:
-    with postgres.temporary_database() as address:
-        yield Store(address)
 
 
 def keep(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-import pytest
 from conversation import BUILDER, CONVERSATION, SCRIPT, TURNS, effects, workspace
 from support.fixtures import MakeFleet
 from support.fleet import requests_of, submitted
@@ -20,27 +18,18 @@ from remit.dispatch.submit import Queueing
 Model = Callable[[dict[str, Any]], RemoteServer]
 
 
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Postgres]:
-    """A server that a test may break."""
-    server = Postgres(tmp_path / "own", is_safe=True)
-    yield server
-    server.start()
-    server.close()
-
-
-def test_a_job_continues_when_the_database_is_back(own: Postgres, fleet: MakeFleet, model: Model) -> None:
+def test_a_job_continues_when_the_database_is_back(own_postgres: Postgres, fleet: MakeFleet, model: Model) -> None:
     server = model({"conversations": {"": [{**one, "gate": f"gate-{n}"} for n, one in enumerate(CONVERSATION)]}})
-    team = fleet(server, own.database())
+    team = fleet(server, own_postgres.database())
     place = workspace(team.folder / "job")
     wanted = [("go", place, Queueing())]
     job = asyncio.run(submitted(team.store.address, testing.registry(BUILDER), wanted))[0]
     worker = team.worker()
     for turn in range(TURNS):
         server.wait(f"gate-{turn}")
-        own.crash()
+        own_postgres.crash()
         server.open(f"gate-{turn}")  # the answer arrives while it cannot be stored
-        own.start()
+        own_postgres.start()
     team.until(lambda: team.store.is_finished(job))
 
     end = team.store.job(job)
@@ -52,17 +41,17 @@ def test_a_job_continues_when_the_database_is_back(own: Postgres, fleet: MakeFle
     assert worker.is_alive
 
 
-def test_many_jobs_survive_a_crash_of_the_database(own: Postgres, fleet: MakeFleet, model: Model) -> None:
+def test_many_jobs_survive_a_crash_of_the_database(own_postgres: Postgres, fleet: MakeFleet, model: Model) -> None:
     server = model(SCRIPT)
-    team = fleet(server, own.database())
+    team = fleet(server, own_postgres.database())
     places = [workspace(team.folder / f"job-{number}") for number in range(6)]
     wanted = [(f"go <{place.name}>", place, Queueing()) for place in places]
     jobs = asyncio.run(submitted(team.store.address, testing.registry(BUILDER), wanted))
     team.environment["REMIT_TAKEOVER_SECONDS"] = "60"  # longer than a restart on a busy machine
     workers = [team.worker("--concurrency", "4"), team.worker("--concurrency", "4")]
     team.until(lambda: sum(team.store.is_finished(job) for job in jobs) >= 2)
-    own.crash()
-    own.start()
+    own_postgres.crash()
+    own_postgres.start()
     team.until(lambda: all(team.store.is_finished(job) for job in jobs))
 
     for job, place in zip(jobs, places, strict=True):
@@ -76,12 +65,14 @@ def test_many_jobs_survive_a_crash_of_the_database(own: Postgres, fleet: MakeFle
     assert all(worker.is_alive for worker in workers)
 
 
-def test_an_idle_worker_takes_jobs_after_a_crash_of_the_database(own: Postgres, fleet: MakeFleet, model: Model) -> None:
-    team = fleet(model(SCRIPT), own.database())
+def test_an_idle_worker_takes_jobs_after_a_crash_of_the_database(
+    own_postgres: Postgres, fleet: MakeFleet, model: Model
+) -> None:
+    team = fleet(model(SCRIPT), own_postgres.database())
     worker = team.worker()
-    own.crash()
+    own_postgres.crash()
     team.until(lambda: "the database is unavailable" in worker.output)
-    own.start()
+    own_postgres.start()
     place = workspace(team.folder / "job")
     wanted = [("go", place, Queueing())]
     job = asyncio.run(submitted(team.store.address, testing.registry(BUILDER), wanted))[0]
@@ -98,11 +89,11 @@ def test_an_idle_worker_takes_jobs_after_a_crash_of_the_database(own: Postgres, 
 
 
 def test_a_job_survives_an_outage_longer_than_its_worker_would_take_to_stop(
-    own: Postgres, fleet: MakeFleet, model: Model
+    own_postgres: Postgres, fleet: MakeFleet, model: Model
 ) -> None:
     """The queue of a worker ends with the database; its running job returns to the queue."""
     server = model({"conversations": {"": [{**one, "gate": f"gate-{n}"} for n, one in enumerate(CONVERSATION)]}})
-    team = fleet(server, own.database())
+    team = fleet(server, own_postgres.database())
     team.environment |= {"REMIT_SHUTDOWN_SECONDS": "0.3", "REMIT_TAKEOVER_SECONDS": "3"}
     place = workspace(team.folder / "job")
     job = asyncio.run(submitted(team.store.address, testing.registry(BUILDER), [("go", place, Queueing())]))[0]
@@ -110,11 +101,11 @@ def test_a_job_survives_an_outage_longer_than_its_worker_would_take_to_stop(
     server.open("gate-0")
     server.open("gate-1")
     server.wait("gate-2")
-    own.crash()
+    own_postgres.crash()
     team.until(lambda: all("the database is unavailable" in worker.output for worker in workers))
     server.open("gate-2")
     server.open("gate-3")
-    own.start()
+    own_postgres.start()
     team.until(lambda: team.store.is_finished(job))
 
     end = team.store.job(job)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2 as httpx
@@ -17,23 +16,14 @@ from support.web import RunningSite
 SECONDS = 20.0
 
 
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Postgres]:
-    """A server that a test may break."""
-    server = Postgres(tmp_path / "own", is_safe=True)
-    yield server
-    server.start()
-    server.close()
-
-
 def test_requests_are_refused_within_seconds_while_the_database_is_stopped(
-    own: Postgres, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    own_postgres: Postgres, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "remit.serve")
-    with RunningSite(own.database(), tmp_path / "site").running() as site:
+    with RunningSite(own_postgres.database(), tmp_path / "site").running() as site:
         program, person = site.bearer(), site.client()
         assert httpx.get(site.url + "/ready").text == "ok\n"
-        own.crash()
+        own_postgres.crash()
         started = time.monotonic()
         refused = program.get("/api/v1/jobs")
         page = person.get("/jobs")
@@ -45,7 +35,7 @@ def test_requests_are_refused_within_seconds_while_the_database_is_stopped(
         assert "The database is unavailable" in page.text
         assert httpx.get(site.url + "/ready", timeout=SECONDS).status_code == 503
         assert httpx.get(site.url + "/health").text == "ok\n", "the server itself lives"
-        own.start()
+        own_postgres.start()
         until(lambda: program.get("/api/v1/jobs").status_code == 200)
         assert person.get("/jobs").status_code == 200
         assert httpx.get(site.url + "/ready").status_code == 200
