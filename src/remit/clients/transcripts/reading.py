@@ -94,21 +94,11 @@ def numbered_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes | 
             number += 1
             if len(line) <= MAX_LINE:
                 if line.strip():
-                    yield number, _with_whole_characters(line)
+                    yield number, line
                 continue
             while line and not line.endswith(b"\n"):
                 line = file.readline(MAX_LINE)
             yield number, None
-
-
-def _with_whole_characters(line: bytes) -> bytes:
-    """Return a line in which half of a character, as a client writes it that cuts a text, is a replacement character.
-
-    No decoder reads such a line, and the audit would miss its call.
-    """
-    if b"\\ud" not in line and b"\\uD" not in line:
-        return line
-    return _ESCAPE.sub(lambda escape: b"\\ufffd" if escape.lastgroup == "half" else escape.group(), line)
 
 
 def decode_line(raw: bytes | None) -> TranscriptLine | None:
@@ -121,9 +111,21 @@ _Decoded = TypeVar("_Decoded")
 
 def decode(raw: bytes | None, decoder: msgspec.json.Decoder[_Decoded]) -> _Decoded | None:
     """Return a line in the form of a decoder, or None if it is not JSON of that form."""
-    if raw is None:
-        return None
     try:
-        return decoder.decode(raw)
+        return None if raw is None else _decoded(raw, decoder)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError):
         return None
+
+
+def _decoded(raw: bytes, decoder: msgspec.json.Decoder[_Decoded]) -> _Decoded:
+    """Decode a line. If that fails, half of a character, as a client that cuts a text writes it, is replaced.
+
+    No decoder reads such a line, and the audit would miss its call.
+    """
+    try:
+        return decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        if b"\\ud" not in raw and b"\\uD" not in raw:
+            raise
+        whole = _ESCAPE.sub(lambda escape: b"\\ufffd" if escape.lastgroup == "half" else escape.group(), raw)
+        return decoder.decode(whole)
