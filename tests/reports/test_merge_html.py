@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from merge_samples import LOST, PLACES, SHOP, example, finding, merge_of, merges, sources
 
-from remit.merging.merge_data import AgentReport, Conflict, Merge
+from remit.merging.merge_data import AgentReport, Conflict, Merge, MergeDecision
 from remit.reports.merge import html as page
 from remit.reports.merge.html import ReportSource, merge_html, report_source
 from remit.workspace import git
@@ -230,6 +230,14 @@ def test_a_card_shows_agreement_and_each_agents_own_opinion() -> None:
     assert "<span>2 of 5 agents</span>" in text
     details = '<dl class="details"><dt>Risk</dt><dd>loss</dd><dt>Fix</dt><dd>&lt;b&gt;fix it&lt;/b&gt;</dd></dl>'
     assert text.count(details) == 2
+
+
+@pytest.mark.parametrize(("decision", "color"), [("continue", "good"), ("review", "warn"), ("retry", "bad")])
+def test_the_first_chip_is_the_decision_and_not_how_the_run_ended(decision: MergeDecision, color: str) -> None:
+    agents = (AgentReport("a", "SUCCESS", "revise"),)
+    text = merge_html(msgspec.structs.replace(merge_of(agents=agents), decision=decision))
+    assert f'<p class="verdict"><span class="chip {color}">{decision.capitalize()}</span>' in text
+    assert "The run ended with SUCCESS." in text
 
 
 DETAILS = "**QA-001: A bug**\n```py\nthe_quoted_code()\n```\nSome words.\n"

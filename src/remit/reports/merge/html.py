@@ -80,6 +80,7 @@ _HOSTS = {"github.com": ("blob", "-L"), "gitlab.com": ("-/blob", "-")}
 #: Characters of a commit that are shown.
 _SHOWN_COMMIT = 10
 _STATUS_CHIPS = {"SUCCESS": "good", "PARTIAL": "warn", "FAILED": "bad"}
+_DECISION_CHIPS = {"continue": "good", "review": "warn", "retry": "bad"}
 _VERDICT_CHIPS = {"accept": "good", "revise": "warn", "reject": "bad"}
 _EVIDENCE_CHIPS = {True: "good", False: "bad", None: ""}
 _LEGEND = {
@@ -197,7 +198,8 @@ def merge_html(
             # Files of this package, named in the policy by their hashes.
             style=Markup(style),  # noqa: S704
             script=Markup(script),  # noqa: S704
-            decision=f"{merge.decision.capitalize()}: {decision_text(merge)}.",
+            decision=f"{decision_text(merge)}.",
+            decision_chip=_DECISION_CHIPS[merge.decision],
             numbers=_numbers(merge, kept),
             conflicts=_conflicts(merge),
             present=[name for name, number in _named(kept).items() if number],
