@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 import remit
-from remit.evidence.find_runs import find_runs, read_outcome, run_outcome
+from remit.evidence.find_runs import find_runs
 from remit.evidence.kept_output import kept_output
 from remit.evidence.model import Check
+from remit.evidence.run_outcomes import read_outcome, run_outcome
 
+_SKIPPED = tomllib.loads((Path(__file__).parent / "statements" / "skipped_runs.toml").read_text("utf-8"))
 _OUTPUTS = tomllib.loads((Path(__file__).parent / "statements" / "runner_outputs.toml").read_text("utf-8"))["output"]
 #: Programs that print nothing when they succeed.
 _SILENT = ("make-pass", "tsc-pass")
@@ -126,6 +128,14 @@ def test_the_status_counts_only_if_it_is_that_of_the_runner(command: str, status
     assert run_outcome(find_runs(command)[0], "", status).passed is passed
 
 
+@pytest.mark.parametrize(
+    "end", ["FAILED (failures=1)", "FAILED (errors=1, skipped=1)", "FAILED (unexpected successes=1)"]
+)
+def test_the_number_of_tests_of_unittest_does_not_hide_that_one_failed(end: str) -> None:
+    (run,) = find_runs("python -m unittest 2>&1 | tail -3")
+    assert run_outcome(run, kept_output("python -m unittest", f"Ran 3 tests in 0.001s\n\n{end}"), 0).passed is False
+
+
 def test_a_printed_status_counts() -> None:
     (run,) = find_runs('pytest > out.log 2>&1; echo "exit: $?"')
     assert run_outcome(run, "exit: 1", 0).passed is False
@@ -185,6 +195,28 @@ def test_many_escape_sequences_take_linear_time() -> None:
     for hostile in ("\x1b[", "\x1b[0", "\x1b]x", "\x1b[;" + "0" * 50):
         assert kept_output("pytest", hostile * 100_000 + "\n1 failed in 1s").endswith("1 failed in 1s")
     assert kept_output("pytest", "\x1b[" + "0" * 1_000_000 + "\n1 failed in 1s").endswith("1 failed in 1s")
+
+
+def _outcomes(text: str, command: str, output: str, folder: Path) -> set[str]:
+    receipt = {"tool": "Bash", "arguments": {"command": command}, "output": kept_output(command, output), "exit": 0}
+    statements = remit.check(text, repo=folder, receipts=[receipt]).evidence.statements
+    return {f"{statement.outcome} {statement.reason}".strip() for statement in statements}
+
+
+@pytest.mark.parametrize("run", _SKIPPED["empty"], ids=lambda run: str(run["command"]))
+def test_a_run_in_which_no_test_passed_does_not_show_that_tests_pass(run: dict[str, str], tmp_path: Path) -> None:
+    for command in (run["command"], f"{run['command']} 2>&1 | tail -40"):
+        assert _outcomes("All tests pass.\n", command, run["text"], tmp_path) == {"unchecked run-unclear"}
+
+
+@pytest.mark.parametrize("run", _SKIPPED["some"], ids=lambda run: str(run["command"]))
+def test_a_run_in_which_some_tests_were_skipped_shows_that_tests_pass(run: dict[str, str], tmp_path: Path) -> None:
+    assert _outcomes("All tests pass.\n", run["command"], run["text"], tmp_path) == {"verified"}
+
+
+def test_a_build_without_tests_shows_that_the_build_passes(tmp_path: Path) -> None:
+    output = "[INFO] Tests are skipped.\n[INFO] BUILD SUCCESS"
+    assert _outcomes("The build passes.\n", "mvn package -DskipTests", output, tmp_path) == {"verified"}
 
 
 @pytest.mark.parametrize("output", ["5 skipped in 0.1s", "5 deselected in 0.1s", "2 skipped, 3 xfailed in 0.1s"])

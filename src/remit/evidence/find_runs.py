@@ -16,7 +16,6 @@ from typing import NamedTuple
 import msgspec
 
 from remit.evidence.commands import ReceiptCommand, git_verb, simple_commands
-from remit.evidence.kept_output import MAX_LINE, without_escapes
 from remit.evidence.model import Check
 from remit.lazy import lazy_pattern
 
@@ -60,41 +59,6 @@ _PART = lazy_pattern(
     r"::| (?!-|\./\.\.\.|\.{1,2}(?: |$)|tests?/?(?: |$)|src/?(?: |$)|spec/?(?: |$))\S*(?:/\S|\.(?:py"
     r"|[cm]?[jt]sx?|rb|php|go|rs|java|bats|t)\b)"
 )
-#: Lines of a shell or of a package manager that could not start a program, or that report its failure.
-_NOT_STARTED = lazy_pattern(
-    r"(?:(?:^|[\s:])command not found(?:$|: \S+$)"
-    r"|^\S+: (?:line )?(?:\d+: )?\S+: not found$)|^\S*sh: (?:line )?\d*:? ?\S+: (?:No such file"
-    r"|Permission denied)|"
-    r"is not recognized as an? |^(?:npm|pnpm) (?:ERR!|error) (?:Missing script|code E|Lifecycle script)"
-    r"|Missing script:|"
-    r"^error: (?:Script|unknown command|no such (?:sub)?command)|: No module named |^make: \*\*\*"
-    r"|^make\[\d+\]: \*\*\*|"
-    r"ELIFECYCLE|error Command failed with exit code|^error: Recipe|Couldn't find a script named|"
-    r"No such file or directory \(os error|executable file not found|No rule to make target"
-)
-#: ... each has one of these ...
-_NOT_STARTED_PARTS = (
-    *("not found", "No such file", "Permission denied", "is not recognized", "npm", "Missing script", "error: ", "***"),
-    *("No module named", "ELIFECYCLE", "Command failed", "Couldn't find", "No rule to make"),
-)
-#: ... but not one that only shows the output of the run.
-_SHOWING = lazy_pattern(r"\b(?:grep|rg|tail|head|tee|awk|sed|jq)\b")
-_COUNT = lazy_pattern(
-    r"(?<![\w.%-])(\d{1,7}(?:,\d{3})*)\s(?:tests?\s|specs?\s|examples?\s)?"
-    r"(pass(?:ed|ing)?|successe?s?|fail(?:s|ed|ing|ures?)?|errors?|total|tests?|examples?|runs|scenarios?)\b"
-    r"|\b(pass(?:ed)?|fail(?:ed|ures?)?|errors?|tests run|tests|total)(?:[:=]\s?|\s)(\d{1,7})\b(?!\s[a-z])",
-    re.IGNORECASE,
-)
-#: A summary of tests that did not run: `5 deselected in 0.1s`.
-_NOTHING_PASSED = lazy_pattern(r"(?<![\w.%-])\d{1,7} (?:deselected|skipped|xfailed)\b")
-#: What each of its matches has.
-_COUNTED = ("pass", "fail", "error", "test", "succes", "total", "example", "runs", "scenario")
-_OUT_OF = lazy_pattern(r"failed out of (\d{1,7})")
-_KINDS = {
-    **dict.fromkeys(("pa", "su"), "passed"),
-    **dict.fromkeys(("fa", "er"), "failed"),
-    **dict.fromkeys(("to", "te", "ex", "ru", "sc"), "total"),
-}
 
 #: Programs whose effect on files is known, or that change no file of a project; with the subcommands of git.
 _KNOWN_EFFECTS = frozenset(
@@ -130,8 +94,11 @@ class Runner(NamedTuple):
     is_indirect: bool
     is_final: bool
     is_silent: bool
+    #: The keys `test_passed`, `test_skipped`, `part_passed` and `part_empty` that it has, with their lines.
+    parts: tuple[tuple[str, re.Pattern[str]], ...] = ()
 
 
+_PARTS = ("test_passed", "test_skipped", "part_passed", "part_empty")
 _SCRIPT = lazy_pattern(r"\S+\.(?:sh|py|[cm]?[jt]s|rb|pl|bat|ps1|php)\b|\S*/")
 
 
@@ -162,14 +129,6 @@ class RunCommand(msgspec.Struct, frozen=True):
         return self.is_indirect and _SCRIPT.match(self.words) is not None
 
 
-class RunOutcome(msgspec.Struct, frozen=True):
-    """What a run showed: whether it succeeded (None: unknown), the line that shows it, and its counts."""
-
-    passed: bool | None
-    line: str = ""
-    counts: tuple[tuple[str, int], ...] = ()
-
-
 @cache
 def runners() -> tuple[Runner, ...]:
     """Return the table of runners. The file is part of the package."""
@@ -185,6 +144,7 @@ def runners() -> tuple[Runner, ...]:
             entry.get("indirect", False),
             entry.get("is_final", False),
             entry.get("is_silent", False),
+            tuple((key, lines) for key in _PARTS if (lines := _lines(entry.get(key)))),
         )
         for name, entry in data.items()
     )
@@ -403,147 +363,3 @@ def _is_task(words: list[str]) -> bool:
     return words[0] in ("make", "gmake", "just", "task", "invoke", "rake") and not _HARMLESS_TASK.search(
         " ".join(words)
     )
-
-
-def run_outcome(run: RunCommand, output: str | None, status: int | None, wanted: Check = "command") -> RunOutcome:
-    """Return the outcome of a run by what it printed, else by the status of its line if that is its own."""
-    shown = read_outcome(output, run, wanted) if output else RunOutcome(passed=None)
-    is_zero = run.is_indirect and status == 0 and run.owns_success
-    if shown.passed is False and is_zero and not dict(shown.counts).get("failed"):
-        return RunOutcome(passed=True, counts=shown.counts)  # a program that it starts may print errors
-    if shown.passed is not None:
-        return shown
-    stated = _stated_status(run, output or "")
-    if stated is not None:
-        return RunOutcome(stated[0] == 0, stated[1], shown.counts)
-    if status == 0 and run.owns_success and dict(shown.counts).get("passed") != 0:
-        return RunOutcome(passed=True, counts=shown.counts)
-    if status is not None and status != 0 and run.owns_failure:
-        return RunOutcome(passed=False, line=shown.line, counts=shown.counts)
-    return shown
-
-
-def read_outcome(
-    output: str, run: RunCommand | None = None, wanted: Check = "command", *, only_runners: bool = False
-) -> RunOutcome:
-    """Return the outcome that an output shows. Without a run, or with one that starts others, all runners are tried.
-
-    `only_runners`: what a shell or a package manager printed does not count.
-    """
-    is_any = run is None or run.is_indirect
-    names = () if run is None else run.runners
-    chosen = [runner for runner in runners() if not runner.is_indirect and (is_any or runner.name in names)]
-    chosen = [runner for runner in chosen if wanted == "command" or wanted in runner.checks or not is_any]
-    printed = _printed_by(tuple(runner.name for runner in chosen))
-    summaries: dict[str, _Summary] = {}
-    broken, plain = "", without_escapes(output)
-    may_be_broken = not only_runners and any(part in plain for part in _NOT_STARTED_PARTS)
-    for text in plain.split("\n"):
-        line = text.rstrip()[:MAX_LINE]
-        if may_be_broken and not broken and _NOT_STARTED.search(line) and not _SHOWING.search(line):
-            broken = line
-        if not printed.match(line):
-            continue
-        for runner in chosen:
-            is_summary = runner.success is not None and runner.success.match(line) is not None
-            if is_summary or (runner.failure is not None and runner.failure.match(line) is not None):
-                if is_summary or run is not None or _is_only_of(line, wanted):
-                    summaries.setdefault(runner.name, _Summary(runner)).add(line, is_summary=is_summary)
-                break
-    return _combined(list(summaries.values()), broken)
-
-
-@lru_cache(256)
-def _printed_by(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return an expression for the lines of all these runners: most lines of an output are of none."""
-    patterns = (
-        pattern
-        for runner in runners()
-        if runner.name in names
-        for pattern in (runner.success, runner.failure)
-        if pattern
-    )
-    return re.compile("|".join(f"(?:{pattern.pattern})" for pattern in patterns) or "(?!)")
-
-
-def _is_only_of(line: str, wanted: Check) -> bool:
-    """Return whether only runners of a check print a line of failure: `error: ` may be of any program."""
-    printing = (runner for runner in runners() if runner.failure is not None and runner.failure.match(line))
-    return wanted == "command" or all(wanted in runner.checks for runner in printing)
-
-
-class _Summary:
-    """What one runner printed."""
-
-    def __init__(self, runner: Runner) -> None:
-        self.runner = runner
-        self.counts: dict[str, int] = {}
-        self._good = self._bad = self._failure = ""
-
-    def add(self, line: str, *, is_summary: bool) -> None:
-        """Add a line of a summary, or one that only a failed run prints."""
-        if not is_summary:
-            self._failure = self._failure or line
-            return
-        counts = line_counts(line) or ({"passed": 0} if _NOTHING_PASSED.search(line) else {})
-        for name, number in counts.items():
-            before = self.counts.get(name, 0)
-            self.counts[name] = before + number if self.runner.name in _SUMMED else max(before, number)
-        is_failure = self.runner.failure is not None and self.runner.failure.match(line) is not None
-        if is_failure or counts.get("failed", 0) > 0:
-            self._bad = self._bad or line
-        else:
-            self._good = line
-
-    @property
-    def passed(self) -> bool:
-        """Whether the run succeeded."""
-        return not self._bad and (not self._failure or (self.runner.is_final and bool(self.counts)))
-
-    @property
-    def line(self) -> str:
-        """The line that shows it."""
-        return (self._good if self.passed else self._bad or self._failure).strip()
-
-
-def _combined(summaries: list[_Summary], broken: str) -> RunOutcome:
-    # A program under test may print what another runner prints: a summary with counts has priority.
-    counted = [summary for summary in summaries if summary.counts] or summaries
-    if not counted:
-        return RunOutcome(passed=False, line=broken.strip()) if broken else RunOutcome(passed=None)
-    counts: dict[str, int] = {}
-    for summary in counted:
-        for name, number in summary.counts.items():
-            counts[name] = counts.get(name, 0) + number
-    failed = [summary for summary in counted if not summary.passed]
-    if not failed and counts.get("passed") == 0 and not counts.get("total"):
-        return RunOutcome(None, counted[0].line, tuple(sorted(counts.items())))  # no test ran
-    return RunOutcome(not failed, (failed or counted)[0].line, tuple(sorted(counts.items())))
-
-
-#: Runners that print a summary for each part.
-_SUMMED = frozenset({"cargo", "go", "tap"})
-
-
-def line_counts(line: str) -> dict[str, int]:
-    """Return the numbers of a summary line: `2 failed, 208 passed` is {failed: 2, passed: 208}."""
-    counts: dict[str, int] = {}
-    lower = line.lower()
-    if not any(word in lower for word in _COUNTED):
-        return counts
-    for count in _COUNT.finditer(line):
-        word, number = (count[2], count[1]) if count[1] else (count[3], count[4])
-        kind = _KINDS[word[:2].lower()]
-        counts[kind] = counts.get(kind, 0) + int(number.replace(",", ""))
-    if out_of := _OUT_OF.search(line):
-        counts["total"] = int(out_of[1])
-    return counts
-
-
-def _stated_status(run: RunCommand, output: str) -> tuple[int, str] | None:
-    """Return the status that the line prints after the run, and the line of the output."""
-    if run.status_label is None:
-        return None
-    pattern = re.compile(rf"^{re.escape(run.status_label)}\s*(\d{{1,3}})\b[^\n]*$", re.MULTILINE)
-    statuses = [*pattern.finditer(output)]
-    return (int(statuses[-1][1]), statuses[-1][0]) if statuses else None

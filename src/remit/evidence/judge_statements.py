@@ -12,13 +12,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from remit.evidence.commands import git_verbs, only_reads, shell_reads
-from remit.evidence.find_runs import (
-    RunOutcome,
-    find_runs,
-    is_open_ended,
-    is_program,
-    read_outcome,
-)
+from remit.evidence.find_runs import find_runs, is_open_ended, is_program
 from remit.evidence.kept_output import kept_output
 from remit.evidence.meant_tests import (
     has_modifier,
@@ -31,6 +25,7 @@ from remit.evidence.meant_tests import (
 from remit.evidence.model import Check, CheckedStatement, WorkStatement
 from remit.evidence.receipts import RERUN, GitActs, Receipt, SessionRecord, may_act
 from remit.evidence.run_history import MAX_COMMAND, Ran, RunHistory, has_words, is_named
+from remit.evidence.run_outcomes import RunOutcome, count_left_out, read_outcome
 from remit.evidence.statement_words import EVERY, SUBJECT
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, Workspace
@@ -87,8 +82,6 @@ _TESTING = lazy_pattern(r"test|assert|verif|check", re.IGNORECASE)
 _TESTED = lazy_pattern(r"\b(?:pass(?:ed)?|ok|success\w*|succeeded)\b|[✅✔✓]", re.IGNORECASE)
 #: Commands that show the outcome of checks on a server.
 _ELSEWHERE = lazy_pattern(r"\bgh (?:pr checks|run|workflow)\b|\bglab ci\b")
-#: Tests that neither passed nor failed, in the summary of a runner.
-_LEFT_OUT = lazy_pattern(r"(\d{1,6}) (?:skipped|ignored|pending|todo|xfailed|xpassed)")
 _HOOKED = frozenset({"commit", "push"})
 #: Endings of files that no test reads.
 _PROSE = (".md", ".markdown", ".rst")
@@ -297,6 +290,9 @@ class StatementJudge:
         differing = self._differing(statement, ended)
         if differing is not None:
             return differing
+        if outcome.is_empty:
+            why = f"no test passed in `{last.command}`: it printed `{outcome.line[:_MAX_LINE]}`"
+            return _checked(statement, "unchecked", "run-unclear", why, last, outcome.line)
         if outcome.passed is None and not last.is_silence:
             is_filtered = "grep" in last.receipt.command  # nothing that was searched for is an outcome, too
             if last.receipt.output is not None and not (last.output or "").strip() and not is_filtered:
@@ -353,7 +349,7 @@ class StatementJudge:
             counts = dict(outcome.counts)
             total = counts.pop("total", 0)
             ended_tests = counts.get("passed", 0) + counts.get("failed", 0)
-            left_out = sum(int(match[1]) for match in _LEFT_OUT.finditer(outcome.line))
+            left_out = count_left_out(outcome.line)
             totals = {total, sum(counts.values()), ended_tests, ended_tests + left_out}
             if counts.get("passed", 0) == stated["passed"] and stated["total"] in totals:
                 return _checked(statement, "verified", "", "", ran, outcome.line)

@@ -27,7 +27,7 @@ _TELLING = tuple(
     """
     pass|fail|error|success|succeed|not found|no tests|problem|formatted|built|build|finished|nothing to commit|rejected
     |up-to-date|->|***|exit|status|runs,|tests,|examples,|tests run|issues|offenses|code|fatal|cannot|recognized
-    |missing script
+    |missing script|skip|ignored|pending|todo|no test|no-source|1..0
     """.replace("\n    ", "")
     .strip()
     .split("|")
@@ -38,6 +38,8 @@ _TELLING_WORDS = (
     ("rc", lazy_pattern(r"rc(?<=\brc)\b")),
     ("warning", lazy_pattern(r"warnings?$", re.MULTILINE)),
     ("=", lazy_pattern(r"=\d")),
+    ("ran ", lazy_pattern(r"ran \d+ tests?")),
+    ("> task", lazy_pattern(r"> task \S*test\b.*$", re.MULTILINE)),
     ("[", lazy_pattern(r"\[[\w./-]+ (?:\(root-commit\) )?[0-9a-f]{7,40}\]")),
 )
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Container
 
-from remit.evidence.find_runs import RunOutcome, find_runs, line_counts
+from remit.evidence.find_runs import find_runs
 from remit.evidence.model import Check, WorkStatement
 from remit.evidence.run_history import Ran
+from remit.evidence.run_outcomes import RunOutcome, line_counts
 from remit.evidence.statement_words import EVERY, PART, PASSED, SUBJECT
 from remit.lazy import lazy_pattern
 

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from remit.contract.feedback import agent_title
 from remit.evidence import statement_words as words
 from remit.evidence.file_names import EXTENSIONS
-from remit.evidence.find_runs import find_runs, line_counts, read_outcome
+from remit.evidence.find_runs import find_runs
 from remit.evidence.model import Act, Check, WorkStatement
+from remit.evidence.run_outcomes import line_counts, read_outcome
 from remit.evidence.statement_marks import EVERY, SentenceMarks, marks_of
 from remit.lazy import lazy_pattern
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from remit.evidence.find_runs import RunCommand, RunOutcome, line_counts, read_outcome, run_outcome
+from remit.evidence.find_runs import RunCommand
 from remit.evidence.model import Check
 from remit.evidence.receipts import Receipt
+from remit.evidence.run_outcomes import RunOutcome, line_counts, read_outcome, run_outcome
 
 #: A longer command is shortened.
 MAX_COMMAND = 80
@@ -46,7 +47,8 @@ class Ran:
                 # A build fails for other reasons than types, unless it prints what a type checker prints.
                 return read_outcome(self.output or "", None, check, only_runners=True)
             return outcome
-        if self.output and (shown := read_outcome(self.output, None, check)).passed is not None:
+        shown = read_outcome(self.output, None, check) if self.output else RunOutcome(None)
+        if shown.passed is not None or shown.is_empty:
             return shown
         return RunOutcome(None if receipt.exit is None else receipt.exit == 0 and not receipt.failed)
 
