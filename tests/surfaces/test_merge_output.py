@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +12,9 @@ from click.testing import CliRunner
 
 from remit.dispatch.analyser_table import ANALYSERS
 from remit.dispatch.analysers import Availability
-from remit.errors import UsageError
+from remit.errors import EnvironmentBroken, UsageError
 from remit.evidence.sources import open_sources
-from remit.merging.drafts import StoredDrafts
+from remit.merging.drafts import ListInFile
 from remit.merging.merge import merge_reports
 from remit.merging.merge_data import MergeSettings
 from remit.orchestrate.review_team import ReviewTeam, reviewers_of
@@ -27,7 +26,9 @@ from remit.surfaces.cli.plan_commands import DrivenPlan
 EMPTY = merge_reports([], MergeSettings())
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), sqlite3.OperationalError("disk I/O error")], ids=repr)
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), EnvironmentBroken("a temporary file cannot be written")], ids=repr
+)
 def test_half_a_report_is_not_left_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
@@ -50,14 +51,20 @@ def test_a_full_disk_is_an_error_with_its_name_and_a_device_is_not_removed(tmp_p
 
 
 def test_a_full_folder_for_temporary_files_is_not_called_a_bug(capsys: pytest.CaptureFixture[str]) -> None:
-    drafts = StoredDrafts()
-    drafts.database.execute("PRAGMA max_page_count = 1")
-    with pytest.raises(sqlite3.OperationalError) as full:
-        drafts.database.execute("INSERT INTO rows VALUES ('', zeroblob(1000000))")
+    values: ListInFile[str] = ListInFile(str)
+    values._file.close()
+    with pytest.raises(EnvironmentBroken) as full, Path("/dev/full").open("r+b", buffering=0) as values._file:
+        values.append("a")
     assert cli._explain(full.value) == 3
     told = capsys.readouterr().err
-    assert told.startswith("remit: a temporary file cannot be written: database or disk is full; free space, or")
+    assert told.startswith("remit: a temporary file cannot be written: No space left on device; free space, or")
     assert told.count("\n") == 1
+
+
+def test_a_missing_folder_for_temporary_files_is_not_called_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", "/nowhere")
+    with pytest.raises(EnvironmentBroken, match=r"a temporary file cannot be written: No such file.* TMPDIR"):
+        ListInFile(str)
 
 
 def test_a_name_that_is_too_long_is_not_called_a_bug(capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,14 +75,6 @@ def test_a_name_that_is_too_long_is_not_called_a_bug(capsys: pytest.CaptureFixtu
 def test_a_full_disk_below_the_output_is_not_called_a_bug(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli._explain(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) == 3
     assert capsys.readouterr().err == "remit: the output cannot be written: No space left on device\n"
-
-
-def test_a_wrong_statement_is_a_bug_of_remit(capsys: pytest.CaptureFixture[str]) -> None:
-    drafts = StoredDrafts()
-    with pytest.raises(sqlite3.OperationalError) as wrong:
-        drafts.database.execute("SELECT nothing FROM nowhere")
-    assert cli._explain(wrong.value) == 3
-    assert "this is a bug in remit" in capsys.readouterr().err
 
 
 def test_a_stopped_review_prints_no_report_and_states_how_to_continue(

@@ -37,17 +37,23 @@ def arrange(findings: Iterable[MergedFinding]) -> Arranged:
     """Return findings that have their ids in the order of the report, counted."""
     kept: list[MergedFinding] = []
     dropped: list[MergedFinding] = []
-    for finding in sorted(findings, key=_report_key):
+    for finding in sorted(findings, key=report_key):
         (kept if finding.reason is msgspec.UNSET else dropped).append(finding)
-    return Arranged(tuple(kept), tuple(dropped), _tally(kept), _tally(dropped))
+    return Arranged(tuple(kept), tuple(dropped), tally_of(kept), tally_of(dropped))
 
 
-def _report_key(finding: MergedFinding) -> tuple[object, ...]:
-    """Return the sort key of a finding: by severity, then by confidence, then by location."""
-    return (SEVERITY_RANKS[finding.severity], -finding.confidence, *location_key(finding))
+def report_key(finding: MergedFinding) -> tuple[object, ...]:
+    """Return the sort key of a finding: the kept ones first, by severity, then by confidence, then by location."""
+    return (
+        finding.reason is not msgspec.UNSET,
+        SEVERITY_RANKS[finding.severity],
+        -finding.confidence,
+        *location_key(finding),
+    )
 
 
-def _tally(findings: Sequence[MergedFinding]) -> Tally:
+def tally_of(findings: Sequence[MergedFinding]) -> Tally:
+    """Count findings."""
     severities = Counter(finding.severity for finding in findings)
     dismissed = sum("dismissed" in finding.flags for finding in findings)
     return Tally(severities, sum(len(finding.members) for finding in findings), dismissed)

@@ -1,112 +1,200 @@
-"""The findings of a merge while it is made, in a temporary file.
+"""The rows and the findings of a merge while it is made.
 
-`StoredDrafts` has the rows and the findings in an SQLite database that has no name and is removed when it is closed. It
-gives the findings unique ids and puts them in the order of the report. A merge of many rows then has `StoredFindings`,
-which read a finding when it is needed; the findings of other merges are in memory.
+`Drafts` gives the rows back file by file, gives the findings unique ids, and puts them in the order of the report. The
+findings come in the order of path and line, and are known by their numbers in it: every other order is made of lists of
+numbers that are filled in this order, so that only findings on one line have to be compared.
+
+Of a merge of many rows, both are in temporary files without a name. Its findings are then `StoredFindings`, which are
+read when they are needed.
 """
 
 from __future__ import annotations
 
-import sqlite3
+import heapq
+import tempfile
 import weakref
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
-from typing import overload
+from functools import partial
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
 from remit.contract.findings import Severity
+from remit.errors import EnvironmentBroken
 from remit.merging.arranging import (
     SEVERITY_RANKS,
     Arranged,
     Tally,
     location_key,
+    report_key,
     settle_ties,
+    tally_of,
 )
 from remit.merging.merge_data import MergedFinding, ReportedFinding
-from remit.merging.naming import id_parts, leading_opinion, naming_order, naming_prefix, new_names
+from remit.merging.naming import IdParts, id_parts, leading_opinion, naming_order, new_names
 
-_SEVERITIES = {rank: severity for severity, rank in SEVERITY_RANKS.items()}
-#: Rows that are written or read at a time.
-_BATCH = 1000
 #: Rows that are merged at a time, if no file has more: so few that they stay in the caches of the processor.
 _TOGETHER = 200
-#: The largest number that the database compares; the whole key decides between larger ones.
-_LARGEST = 1 << 62
-_SCHEMA = """
-PRAGMA journal_mode = OFF;
-PRAGMA synchronous = OFF;
-PRAGMA temp_store = FILE;
-PRAGMA cache_size = -16384;
-CREATE TABLE rows (path BLOB, data BLOB);
-CREATE TABLE findings (
-    at INTEGER PRIMARY KEY, id TEXT, folded BLOB, agents BLOB, path BLOB, line INTEGER, is_rule INTEGER,
-    is_dropped INTEGER, rank INTEGER, confidence REAL, members INTEGER, is_dismissed INTEGER, data BLOB
-);
-CREATE TABLE taken (name BLOB PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE places (is_dropped INTEGER, place INTEGER, at INTEGER, PRIMARY KEY (is_dropped, place)) WITHOUT ROWID;
-"""
-_INSERT = "INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_UPDATE = (
-    "UPDATE findings SET id = ?, folded = ?, agents = ?, path = ?, line = ?, is_rule = ?, is_dropped = ?, rank = ?,"
-    " confidence = ?, members = ?, is_dismissed = ?, data = ? WHERE at = ?"
-)
+T = TypeVar("T")
+Place = tuple[str, int]
 Change = Callable[[MergedFinding], MergedFinding]
-_decode_row = msgspec.msgpack.Decoder(ReportedFinding).decode
-_decode_finding = msgspec.msgpack.Decoder(MergedFinding).decode
+#: The lines that a finding cites, and its fingerprint.
+Note = tuple[str, str]
 _encode_packed = msgspec.msgpack.Encoder().encode
+_no_numbers = partial(array, "q")
+_path_of_part = itemgetter(0)
 
 
-class StoredDrafts:
-    """Findings and rows in a temporary database, which only this process can open."""
+class ListInFile(Generic[T]):
+    """A list whose values are in a temporary file. One thread at a time uses it."""
+
+    def __init__(self, kind: Any, length: int = 0) -> None:
+        """Make a list; each of its first `length` values has to be set before it is read."""
+        self._kind = kind
+        self._decode = msgspec.msgpack.Decoder(kind).decode
+        self._starts, self._sizes = (array("q", bytes(8 * length)) for _ in range(2))
+        self._end = 0
+        self._is_at_end = True
+        try:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 (it is open as long as the list exists)
+        except OSError as error:
+            raise _broken(error) from error
+        weakref.finalize(self, self._file.close)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self.__getitem__, range(len(self)))
+
+    def append(self, value: T) -> None:
+        """Add a value."""
+        self._starts.append(0)
+        self._sizes.append(0)
+        self[len(self._starts) - 1] = value
+
+    def extend(self, values: Iterable[T]) -> None:
+        """Add values."""
+        for value in values:
+            self.append(value)
+
+    def __setitem__(self, index: int, value: T) -> None:
+        try:
+            data = _encode_packed(value)
+        except OverflowError:  # lines of an earlier merge may be too large for the fast format
+            data = msgspec.json.encode(value)
+        try:
+            if not self._is_at_end:
+                self._file.seek(self._end)
+                self._is_at_end = True
+            self._file.write(data)
+        except OSError as error:
+            raise _broken(error) from error
+        self._starts[index], self._sizes[index] = self._end, len(data)
+        self._end += len(data)
+
+    def __getitem__(self, index: int) -> T:
+        self._is_at_end = False
+        try:
+            self._file.seek(self._starts[index])
+            data = self._file.read(self._sizes[index])
+        except OSError as error:  # also if the rest of what was written does not fit
+            raise _broken(error) from error
+        value: T = msgspec.json.decode(data, type=self._kind) if data[:1] in b"{[" else self._decode(data)
+        return value
+
+
+def _broken(error: OSError) -> EnvironmentBroken:
+    why = error.strerror or str(error)
+    return EnvironmentBroken(f"a temporary file cannot be written: {why}; free space, or name a folder with TMPDIR")
+
+
+class Drafts:
+    """The rows and the findings of a merge."""
 
     def __init__(self, in_memory: int | None = None) -> None:
-        """Make an empty database. The findings of more rows than `in_memory` are not read into memory."""
-        # Without a name it is a file that SQLite removes at once. One thread at a time uses it.
-        self.database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        weakref.finalize(self, self.database.close)  # a merge may read it as long as it exists
-        self.database.executescript(_SCHEMA)
-        #: How many findings were added, which is the number of the next one.
-        self.count = 0
+        """Make an empty merge. Of more rows than `in_memory`, neither they nor their findings are in memory."""
         self._in_memory = in_memory
         self._rows = 0
-        self._waiting: list[tuple[object, ...]] = []
+        #: Rows by file that are in memory, and how many; the others are in sorted runs, file by file.
+        self._by_file: defaultdict[str, list[ReportedFinding]] = defaultdict(list)
+        self._waiting = 0
+        self._runs: list[ListInFile[list[ReportedFinding]]] = []
+        #: How many findings were added, which is the number of the next one.
+        self.count = 0
+        self._findings: list[MergedFinding] | ListInFile[MergedFinding] = []
+        self._last: Place | None = None
+        #: Of the findings that are on one line with others: the number of the first one.
+        self._shared: dict[int, int] = {}
+        #: The findings that have an id, which may be a rule of a tool, by agents.
+        self._alike: dict[tuple[str, bool], dict[tuple[str, ...], array[int]]] = defaultdict(
+            lambda: defaultdict(_no_numbers)
+        )
+        self._new_ids: dict[int, str] = {}
+        self._order = _Order()
+        self._notes: ListInFile[Note | None] | None = None
 
-    def add_rows(self, rows: Iterable[ReportedFinding]) -> None:
-        """Store rows of an input."""
-        with self._transaction():
-            added = self.database.executemany(
-                "INSERT INTO rows VALUES (?, ?)", ((_path_key(row), _encode(row)) for row in rows)
-            )
-        self._rows += max(0, added.rowcount)
+    @property
+    def is_stored(self) -> bool:
+        """Whether there are more rows than are kept in memory."""
+        return self._in_memory is not None and self._rows > self._in_memory
+
+    def add_rows(self, rows: Sequence[ReportedFinding]) -> None:
+        """Add the rows of an input."""
+        by_file = self._by_file
+        for row in rows:
+            by_file[row.path or ""].append(row)
+        self._rows += len(rows)
+        self._waiting += len(rows)
+        if self._in_memory is not None and self._waiting > self._in_memory:
+            self._store_rows()
+
+    def _store_rows(self) -> None:
+        run: ListInFile[list[ReportedFinding]] = ListInFile(list[ReportedFinding])
+        run.extend(part for _, part in self._rows_in_memory())
+        self._runs.append(run)
+        self._waiting = 0
+
+    def _rows_in_memory(self) -> Iterator[tuple[str, list[ReportedFinding]]]:
+        for path in sorted(self._by_file):
+            yield path, self._by_file.pop(path)
 
     def row_batches(self) -> Iterator[list[ReportedFinding]]:
-        """Yield the rows, sorted by file; all rows of a file are in one batch. No finding has rows of two files."""
+        """Yield all rows once, sorted by file; those of a file are in one batch. No finding has rows of two files."""
+        if self.is_stored:
+            self._findings = ListInFile(MergedFinding)
+        runs = (((part[0].path or "", part) for part in run) for run in self._runs)
+        parts = heapq.merge(*runs, self._rows_in_memory(), key=_path_of_part)
         rows: list[ReportedFinding] = []
-        last: bytes | None = None
-        for path, data in self.database.execute("SELECT path, data FROM rows ORDER BY path"):
-            if path != last and len(rows) >= _TOGETHER:
+        for _, alike in groupby(parts, key=_path_of_part):
+            if len(rows) >= _TOGETHER:
                 yield rows
                 rows = []
-            last = path
-            rows.append(_decode_row(data) if data[:1] != b"{" else msgspec.json.decode(data, type=ReportedFinding))
+            for _, part in alike:
+                rows += part
         if rows:
             yield rows
+        self._runs = []
 
-    def add(self, findings: Iterable[MergedFinding]) -> None:
-        """Add findings; their numbers follow each other."""
-        for finding in findings:
-            self._waiting.append((self.count, *_columns(finding)))
-            self.count += 1
-            if len(self._waiting) == _BATCH:
-                self._flush()
-
-    def _flush(self) -> None:
-        with self._transaction():
-            self.database.executemany(_INSERT, self._waiting)
-        self._waiting = []
+    def add(self, placed: Iterable[tuple[Place, MergedFinding]]) -> None:
+        """Add findings with the places that they are sorted by; their numbers follow each other."""
+        findings: list[MergedFinding] = []
+        alike, last = self._alike, self._last
+        for number, (place, finding) in enumerate(placed, self.count):
+            if place == last:
+                self._shared[number] = self._shared.setdefault(number - 1, number - 1)
+            last = place
+            opinions = finding.opinions
+            rule = opinions[0].rule if len(opinions) == 1 else opinions and leading_opinion(finding).rule
+            alike[finding.id, bool(rule)][finding.agents].append(number)
+            findings.append(finding)
+        self._findings.extend(findings)
+        self._order.put(self.count, findings)
+        self.count, self._last = self.count + len(findings), last
 
     def name_all(self) -> None:
         """Give the findings unique ids, once all of them are added.
@@ -114,105 +202,138 @@ class StoredDrafts:
         A second SEC-001 is SEC2-001, a second result of a tool's rule B608 is B608-2, and a finding without an id is
         F-001. The first is the first by agent, path and line, so that severities and scores do not change an id.
         """
-        self._flush()
-        self.database.execute("DROP TABLE rows")
-        self.database.execute("INSERT INTO taken SELECT DISTINCT folded FROM findings")
-        rows = self.database.execute(
-            "SELECT at, id, is_rule, folded, agents, path, line FROM findings ORDER BY folded, agents, path, line"
-        )
-        keyed = (
-            ((folded, agents, path, line), (number, id_parts(own_id, is_rule=bool(is_rule))))
-            for number, own_id, is_rule, folded, agents, path, line in rows
-        )
-        ordered = settle_ties(keyed, lambda keyed_row: naming_order(self.finding(keyed_row[0])))
-        with self._transaction():
-            for _, alike in groupby(ordered, key=lambda keyed_row: keyed_row[1].folded):
-                for number, name in new_names(alike, self._take):
-                    self.database.execute("UPDATE findings SET id = ? WHERE at = ?", (name, number))
+        forms: dict[str, list[tuple[str, bool]]] = defaultdict(list)
+        for own_id in self._alike:
+            forms[own_id[0].upper()].append(own_id)
+        taken = set(forms)
 
-    def _take(self, name: str) -> bool:
-        taken = self.database.execute("INSERT OR IGNORE INTO taken VALUES (?)", (_bytes(name),))
-        return taken.rowcount == 1
+        def take(name: str) -> bool:
+            return name not in taken and not taken.add(name)  # type: ignore[func-returns-value]
+
+        for _, written in sorted(forms.items()):
+            self._new_ids.update(new_names(self._by_agents(written), take))
+        self._alike.clear()
+
+    def _by_agents(self, forms: Sequence[tuple[str, bool]]) -> Iterator[tuple[int, IdParts]]:
+        """Yield the findings whose ids are the same in upper case, in `naming_order`."""
+        by_agents: dict[tuple[str, ...], dict[IdParts, array[int]]] = defaultdict(dict)
+        for own_id, is_rule in forms:
+            parts = id_parts(own_id, is_rule=is_rule)
+            for agents, numbers in self._alike[own_id, is_rule].items():
+                by_agents[agents].setdefault(parts, _no_numbers()).extend(numbers)
+        for _, written in sorted(by_agents.items()):
+            parts_of = {number: parts for parts, numbers in written.items() for number in numbers}
+            for number in self._settled(sorted(parts_of), naming_order):
+                yield number, parts_of[number]
+
+    def _settled(self, numbers: Sequence[int], whole: Callable[[MergedFinding], Any]) -> Iterable[int]:
+        """Return sorted numbers, those of findings on one line by a key."""
+        shared = self._shared
+        lines = [shared[number] for number in numbers if number in shared]
+        if len(set(lines)) == len(lines):
+            return numbers
+        keyed = ((shared.get(number, number), number) for number in numbers)
+        return settle_ties(keyed, lambda number: whole(self.finding(number)))
 
     def id_of(self, number: int) -> str:
         """Return the id of a finding."""
-        return str(self.database.execute("SELECT id FROM findings WHERE at = ?", (number,)).fetchone()[0])
+        return self._new_ids.get(number) or self._findings[number].id
 
     def finding(self, number: int) -> MergedFinding:
-        """Return a finding by its number."""
-        return decoded(*self.database.execute("SELECT id, data FROM findings WHERE at = ?", (number,)).fetchone())
+        """Return a finding with the id that it was given."""
+        finding = self._findings[number]
+        new_id = self._new_ids.get(number)
+        if new_id is not None:
+            msgspec.structs.force_setattr(finding, "id", new_id)  # it is of this merge only
+        return finding
 
     def arranged(self) -> Arranged:
         """Return the findings in the order of the report: by severity, then by confidence, then by location."""
-        self._flush()
-        self.database.execute("DELETE FROM places")
-        rows = self.database.execute(
-            "SELECT at, is_dropped, rank, confidence, path, line FROM findings"
-            " ORDER BY is_dropped, rank, confidence DESC, path, line"
-        )
-        keyed = ((key, (number, key[0])) for number, *key in rows)
-        ordered = settle_ties(keyed, lambda keyed_row: location_key(self.finding(keyed_row[0])))
-        lengths = [0, 0]
-        with self._transaction():
-            for number, is_dropped in ordered:
-                self.database.execute("INSERT INTO places VALUES (?, ?, ?)", (is_dropped, lengths[is_dropped], number))
-                lengths[is_dropped] += 1
-        kept, dropped = (StoredFindings(self, bool(is_dropped), 0, length) for is_dropped, length in enumerate(lengths))
-        tallies = kept.tally(), dropped.tally()
-        if self._in_memory is not None and self._rows > self._in_memory:
-            return Arranged(kept, dropped, *tallies)
-        return Arranged(tuple(kept), tuple(dropped), *tallies)
+        self._order.settle(self._settled)
+        tallies = self._order.tally(is_dropped=False), self._order.tally(is_dropped=True)
+        kept, dropped = map(partial(StoredFindings, self), self._order.numbers, tallies)
+        return Arranged(kept, dropped, *tallies) if self.is_stored else Arranged(tuple(kept), tuple(dropped), *tallies)
 
     def revised(self, change: Change) -> Arranged:
         """Change the findings file by file, and return them."""
-        ordered = self.database.execute("SELECT at FROM findings ORDER BY path, line")
-        numbers = array("q", (number for (number,) in ordered))
-        with self._transaction():
-            for number in numbers:
-                finding = self.finding(number)
-                changed = change(finding)
-                if changed is not finding:
-                    self.database.execute(_UPDATE, (*_columns(changed), number))
+        changed: list[MergedFinding] | ListInFile[MergedFinding] = ListInFile(MergedFinding) if self.is_stored else []
+        self._order = _Order()
+        for number in range(self.count):
+            finding = change(self.finding(number))
+            changed.append(finding)
+            self._order.put(number, (finding,))
+        self._findings = changed
         return self.arranged()
 
-    def annotate(self, annotation: Callable[[MergedFinding], bytes | None]) -> None:
-        """Store a text for each finding, in the order of path, line and report. None: nothing is stored."""
-        self.database.execute("CREATE TABLE IF NOT EXISTS notes (at INTEGER PRIMARY KEY, note BLOB)")
-        self.database.execute("DELETE FROM notes")
-        rows = self.database.execute(
-            "SELECT at, id, data FROM findings JOIN places USING (at) ORDER BY path, line, places.is_dropped, place"
-        )
-        with self._transaction():
-            for number, own_id, data in rows:
-                note = annotation(decoded(own_id, data))
-                if note is not None:
-                    self.database.execute("INSERT INTO notes VALUES (?, ?)", (number, note))
+    def annotate(self, annotation: Callable[[MergedFinding], Note | None]) -> None:
+        """Make a note for each finding, in the order of path, line and report. None: there is no note."""
+        self._notes = notes = ListInFile[Note | None](Note | None, self.count)
+        for number in self._settled(range(self.count), report_key):
+            notes[number] = annotation(self.finding(number))
 
-    def annotated(self) -> Iterator[tuple[MergedFinding, bytes]]:
-        """Yield the findings that have a text, in the order of the report."""
-        rows = self.database.execute(
-            "SELECT id, data, note FROM places JOIN findings USING (at) JOIN notes USING (at)"
-            " ORDER BY places.is_dropped, place"
-        )
-        for own_id, data, note in rows:
-            yield decoded(own_id, data), note
+    def annotated(self) -> Iterator[tuple[MergedFinding, Note]]:
+        """Yield the findings that have a note, in the order of the report."""
+        notes = self._notes
+        if notes is None:
+            return
+        for number in chain(*self._order.numbers):
+            note = notes[number]
+            if note is not None:
+                yield self.finding(number), note
 
-    def _transaction(self) -> sqlite3.Connection:
-        self.database.execute("BEGIN")
-        return self.database
+
+def place_of(finding: MergedFinding) -> Place:
+    """Return the key by which findings are numbered."""
+    return finding.path or "", finding.line or 0
+
+
+class _Order:
+    """The order of the findings in the report, by their numbers."""
+
+    def __init__(self) -> None:
+        #: The findings that are kept, or dropped, with one severity and score, which many of them share.
+        self._alike: dict[tuple[bool, Severity | None, float], array[int]] = defaultdict(_no_numbers)
+        #: The rows of the kept and of the dropped findings, and how many findings a person dismissed.
+        self._rows = [0, 0]
+        self._dismissed = [0, 0]
+        #: The numbers of the kept and of the dropped findings, once they are settled.
+        self.numbers = _no_numbers(), _no_numbers()
+
+    def put(self, start: int, findings: Iterable[MergedFinding]) -> None:
+        """Add findings whose numbers begin with `start`."""
+        alike, rows, unset = self._alike, self._rows, msgspec.UNSET
+        for number, finding in enumerate(findings, start):
+            is_dropped = finding.reason is not unset
+            alike[is_dropped, finding.severity, finding.confidence].append(number)
+            rows[is_dropped] += len(finding.members)
+            if finding.flags:
+                self._dismissed[is_dropped] += "dismissed" in finding.flags
+
+    def settle(self, settled: Callable[[Sequence[int], Callable[[MergedFinding], Any]], Iterable[int]]) -> None:
+        """Sort the numbers."""
+        self.numbers = _no_numbers(), _no_numbers()
+        for key in sorted(self._alike, key=lambda key: (SEVERITY_RANKS[key[1]], -key[2])):
+            self.numbers[key[0]].extend(settled(self._alike[key], location_key))
+
+    def tally(self, *, is_dropped: bool) -> Tally:
+        """Count the kept or the dropped findings."""
+        severities: Counter[Severity | None] = Counter()
+        for key, numbers in self._alike.items():
+            if key[0] == is_dropped:
+                severities[key[1]] += len(numbers)
+        return Tally(severities, self._rows[is_dropped], self._dismissed[is_dropped])
 
 
 class StoredFindings(Sequence[MergedFinding]):
     """Findings of a merge in the order of the report, which are read when they are needed. A slice is one of them."""
 
-    def __init__(self, drafts: StoredDrafts, is_dropped: bool, start: int, stop: int) -> None:  # noqa: FBT001
+    def __init__(self, drafts: Drafts, numbers: array[int], tally: Tally | None = None) -> None:
         self.drafts = drafts
-        self._is_dropped = is_dropped
-        self._start = start
-        self._stop = stop
+        self._numbers = numbers
+        self._tally = tally
 
     def __len__(self) -> int:
-        return max(0, self._stop - self._start)
+        return len(self._numbers)
 
     @overload
     def __getitem__(self, place: int) -> MergedFinding: ...
@@ -220,31 +341,17 @@ class StoredFindings(Sequence[MergedFinding]):
     def __getitem__(self, place: slice) -> Sequence[MergedFinding]: ...
     def __getitem__(self, index: int | slice) -> MergedFinding | Sequence[MergedFinding]:
         if isinstance(index, slice):
-            start, stop, step = index.indices(len(self))
-            if step != 1:
-                return [self[place] for place in range(start, stop, step)]
-            return StoredFindings(self.drafts, self._is_dropped, self._start + start, self._start + max(start, stop))
-        place = range(self._start, self._stop)[index]
-        return next(iter(self[place - self._start : place - self._start + 1]))
+            return StoredFindings(self.drafts, self._numbers[index])
+        return self.drafts.finding(self._numbers[index])
 
     def __iter__(self) -> Iterator[MergedFinding]:
-        for start in range(self._start, self._stop, _BATCH):
-            rows = self.drafts.database.execute(
-                "SELECT id, data FROM places JOIN findings USING (at)"
-                " WHERE places.is_dropped = ? AND place BETWEEN ? AND ? ORDER BY place",
-                (self._is_dropped, start, min(start + _BATCH, self._stop) - 1),
-            )
-            yield from (decoded(*row) for row in rows.fetchall())
+        return map(self.drafts.finding, self._numbers)
 
     def tally(self) -> Tally:
-        """Count the findings, without reading them."""
-        rows = self.drafts.database.execute(
-            "SELECT rank, count(*), sum(members), sum(is_dismissed) FROM places JOIN findings USING (at)"
-            " WHERE places.is_dropped = ? AND place BETWEEN ? AND ? GROUP BY rank",
-            (self._is_dropped, self._start, self._stop - 1),
-        ).fetchall()
-        severities: Counter[Severity | None] = Counter({_SEVERITIES[rank]: count for rank, count, _, _ in rows})
-        return Tally(severities, sum(row[2] for row in rows), sum(row[3] for row in rows))
+        """Count the findings."""
+        if self._tally is None:
+            self._tally = tally_of(self)
+        return self._tally
 
 
 def severities_of(findings: Sequence[MergedFinding]) -> Counter[Severity | None]:
@@ -252,45 +359,3 @@ def severities_of(findings: Sequence[MergedFinding]) -> Counter[Severity | None]
     if isinstance(findings, StoredFindings):
         return findings.tally().severities
     return Counter(finding.severity for finding in findings)
-
-
-def decoded(own_id: str, data: bytes) -> MergedFinding:
-    """Return a stored finding with the id that it was given."""
-    finding = _decode_finding(data) if data[:1] != b"{" else msgspec.json.decode(data, type=MergedFinding)
-    return finding if finding.id == own_id else msgspec.structs.replace(finding, id=own_id)
-
-
-def _columns(finding: MergedFinding) -> tuple[object, ...]:
-    agents, path, line = naming_prefix(finding)
-    return (
-        finding.id,
-        _bytes(finding.id.upper()),
-        # Compares as the tuple does: no name has these two bytes, and the end is before any name.
-        b"".join(_bytes(agent).replace(b"\0", b"\0\xff") + b"\0\1" for agent in agents) + b"\0\0",
-        _bytes(path),
-        max(-_LARGEST, min(line, _LARGEST)),
-        bool(finding.opinions and leading_opinion(finding).rule),
-        finding.reason is not msgspec.UNSET,
-        SEVERITY_RANKS[finding.severity],
-        finding.confidence,
-        len(finding.members),
-        "dismissed" in finding.flags,
-        _encode(finding),
-    )
-
-
-def _encode(value: ReportedFinding | MergedFinding) -> bytes:
-    """Return a row or a finding as bytes. Lines of an earlier merge may be too large for the fast format."""
-    try:
-        return _encode_packed(value)
-    except OverflowError:
-        return msgspec.json.encode(value)
-
-
-def _path_key(row: ReportedFinding) -> bytes:
-    return b"" if row.path is None else b"/" + _bytes(row.path)
-
-
-def _bytes(text: str) -> bytes:
-    """Return text in a form that the database compares as Python compares the text."""
-    return text.encode("utf-8", "surrogatepass")

@@ -20,7 +20,7 @@ from remit.merging.conflicts import (
     unscored_agents,
 )
 from remit.merging.content import Sections, combine_sections
-from remit.merging.drafts import Change, StoredDrafts, StoredFindings
+from remit.merging.drafts import Change, Drafts, StoredFindings, place_of
 from remit.merging.grouping import group_by_mark, group_findings, merge_of_row, place_key
 from remit.merging.merge_data import (
     NOT_COUNTED,
@@ -53,11 +53,12 @@ def merge_reports(
     `earlier` are the merges that some of the reports come from; their conflicts are kept. The findings of more rows
     than `in_memory` are `StoredFindings`.
     """
-    drafts = StoredDrafts(in_memory)
+    drafts = Drafts(in_memory)
     marks: set[str] = set()
     without_rows: list[Report] = []
     for report in reports:
-        marks.update(map(merge_of_row, report.rows))
+        if len(marks) < 2 and "" not in marks:
+            marks.update(map(merge_of_row, report.rows))
         drafts.add_rows(report.rows)
         without_rows.append(msgspec.structs.replace(report, rows=()))
     # All rows come from one earlier merge, whose findings are kept as they are.
@@ -69,7 +70,7 @@ def merge_reports(
 
 def _merge_rows(
     reports: Sequence[Report],
-    drafts: StoredDrafts,
+    drafts: Drafts,
     settings: MergeSettings,
     earlier: Sequence[Merge],
     *,
@@ -90,19 +91,25 @@ def _merge_rows(
     checks = _Checks(denials(statements), self_conflicts, has_earlier=bool(earlier))
     for rows in drafts.row_batches():
         grouped = group_by_mark(rows, row_order) if is_one_merge else group_findings(rows, row_order, settings.window)
-        start = drafts.count
         is_alone = bytearray(b"\1") * len(rows)
         findings: list[MergedFinding] = []
+        members: list[Sequence[ReportedFinding]] = []
         for numbers in grouped:
-            members = [rows[index] for index in numbers]
-            finding = combine(members, settings, answered)
-            findings.append(checks.checked(finding, members, start + len(findings)))
+            members.append([rows[index] for index in numbers])
+            findings.append(combine(members[-1], settings, answered))
             for number in numbers:
                 is_alone[number] = 0
         alone = list(compress(rows, is_alone))
-        singles = Singles(settings, answered).combine(alone)
-        findings += checks.checked_singles(singles, alone, start + len(findings))
-        drafts.add(findings)
+        findings += Singles(settings, answered).combine(alone)
+        members += [(row,) for row in alone]
+        places = list(map(place_of, findings))
+        ordered = sorted(range(len(findings)), key=places.__getitem__)
+        drafts.add(
+            (places[index], checks.checked(findings[index], members[index], number))
+            if checks.concern_single_rows or len(members[index]) > 1
+            else (places[index], findings[index])
+            for number, index in enumerate(ordered, drafts.count)
+        )
     drafts.name_all()
     for draft, disputes in checks.disputes.items():
         name = drafts.id_of(draft)
@@ -117,7 +124,7 @@ def _merge_rows(
     return with_coverage(merged, reviews[0]) if len(reviews) == 1 else merged
 
 
-def _renamed(conflict: Conflict, checks: _Checks, drafts: StoredDrafts) -> Conflict:
+def _renamed(conflict: Conflict, checks: _Checks, drafts: Drafts) -> Conflict:
     """Return a conflict of an agent with itself under the name that its finding has in the merge."""
     number = checks.own_at.get((conflict.agents[0], conflict.finding)) if conflict.kind == "self" else None
     return conflict if number is None else msgspec.structs.replace(conflict, finding=drafts.id_of(number))
@@ -132,6 +139,7 @@ class _Checks:
         self._own = self_conflicts
         self.own_at: dict[tuple[str, str], int] = {}
         self._has_earlier = has_earlier
+        self.concern_single_rows = bool(denied) or has_earlier or bool(self_conflicts)
         self.disputes: dict[int, list[Conflict]] = {}
         #: The findings that have a finding of an earlier merge, by its mark.
         self.marks: dict[str, int] = {}
@@ -154,20 +162,11 @@ class _Checks:
         self.disputes[number] = conflicts
         return is_disputed(finding)
 
-    def checked_singles(
-        self, findings: list[MergedFinding], rows: Sequence[ReportedFinding], start: int
-    ) -> list[MergedFinding]:
-        """Return findings of a single row each, whose numbers begin with `start`."""
-        if not self._denied and not self._has_earlier and not self._own:
-            return findings
-        numbered = enumerate(zip(findings, rows, strict=True), start)
-        return [self.checked(finding, (row,), number) for number, (finding, row) in numbered]
-
 
 def _assemble(
     reports: Sequence[Report],
     decision: MergeDecision,
-    drafts: StoredDrafts,
+    drafts: Drafts,
     conflicts: Iterable[Conflict],
     sections: Sections,
 ) -> Merge:

@@ -50,11 +50,6 @@ def id_parts(own_id: str, *, is_rule: bool) -> IdParts:
     return IdParts(own_id.upper(), f"{own_id or _NO_ID}-", "")
 
 
-def naming_prefix(finding: MergedFinding) -> tuple[tuple[str, ...], str, int]:
-    """Return the beginning of `naming_order`, which is fast to make."""
-    return finding.agents, finding.path or "", finding.line or 0
-
-
 def naming_order(finding: MergedFinding) -> tuple[object, ...]:
     """Return the key by which findings with one id are named."""
     location = (finding.path or "", finding.line or 0, finding.end_line or 0)

@@ -119,7 +119,7 @@ class CitedFindings:
         self._path: str | None = ""
         self._found: list[tuple[MergedFinding, tuple[str, str]]] = []
         if isinstance(merge.findings, StoredFindings):
-            merge.findings.drafts.annotate(self._annotation)
+            merge.findings.drafts.annotate(self._noted)
             return
         wanted = [finding for finding in (*merge.findings, *merge.dropped) if self._is_result(finding)]
         notes = {}
@@ -132,11 +132,10 @@ class CitedFindings:
         if not isinstance(self._merge.findings, StoredFindings):
             yield from self._found
             return
-        for finding, note in self._merge.findings.drafts.annotated():
-            yield finding, msgspec.msgpack.decode(note, type=tuple[str, str])
+        yield from self._merge.findings.drafts.annotated()
 
-    def _annotation(self, finding: MergedFinding) -> bytes | None:
-        return msgspec.msgpack.encode(self._note(finding)) if self._is_result(finding) else None
+    def _noted(self, finding: MergedFinding) -> tuple[str, str] | None:
+        return self._note(finding) if self._is_result(finding) else None
 
     def _is_result(self, finding: MergedFinding) -> bool:
         is_listed = finding.reason is msgspec.UNSET or "dismissed" in finding.flags

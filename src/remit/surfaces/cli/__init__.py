@@ -81,12 +81,9 @@ def _explain(error: Exception) -> int:
 
 
 def _system_problem(error: Exception) -> str:
-    """Return what the system refused: a name, or on a full disk the output or the rows of a very large merge."""
+    """Return what the system refused: a name, or the output on a full disk."""
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return f"{escape_control(str(error.filename))}: {error.strerror}"
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return f"{error.filename or 'the output'} cannot be written: {error.strerror}"
-    name = str(getattr(error, "sqlite_errorname", ""))
-    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN")):
-        return f"a temporary file cannot be written: {error}; free space, or name a folder with TMPDIR"
     return ""
