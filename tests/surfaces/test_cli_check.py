@@ -428,3 +428,19 @@ def test_an_interrupt_while_waiting_for_input_is_one_line_and_130(desk: Path) ->
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, b"")
     assert err.decode().split("\n") == ["", "remit: interrupted", ""]  # off the line of the ^C first
+
+
+def test_a_check_without_dismissals_does_not_load_the_merge(desk: Path) -> None:
+    command = [
+        sys.executable,
+        "-X",
+        "importtime",
+        *REMIT[1:],
+        "check",
+        str(desk / "good.md"),
+        "--repo",
+        str(desk / "tree"),
+    ]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment())
+    assert "remit.checking\n" in done.stderr
+    assert "remit.merging.merge\n" not in done.stderr

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
+from remit.checking import Verdict
 from remit.errors import UsageError
 from remit.evidence.sources import open_sources
-from remit.merging.dismissals import FILE, Dismissal, new_dismissal, read_dismissals, render_dismissals
+from remit.merging.dismissals import (
+    FILE,
+    Dismissal,
+    dismissed_in,
+    new_dismissal,
+    read_dismissals,
+    render_dismissals,
+)
 from remit.merging.merge_data import MergedFinding
 from remit.workspace.atomic_write import lock_descriptor, replace_file
+from remit.workspace.files import Workspace
 
 #: Shorter than the time after which the database ends a transaction that does nothing.
 _WAIT_SECONDS = 3.0
@@ -28,6 +37,12 @@ def stored_dismissals(root: Path | None) -> list[Dismissal]:
         return []
     except OSError as error:
         raise UsageError(f"{root / FILE}: {error.strerror or error}") from error
+
+
+def dismissed_findings(verdicts: Iterable[Verdict], workspace: Workspace) -> list[Sequence[MergedFinding]]:
+    """Return the findings of each verdict that the file of the checkout dismisses."""
+    entries = stored_dismissals(workspace.root)
+    return [dismissed_in(verdict, entries, workspace) for verdict in verdicts]
 
 
 def add_dismissal(root: Path, finding: MergedFinding, why: str, by: str, on: date) -> Dismissal:

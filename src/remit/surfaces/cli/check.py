@@ -10,8 +10,6 @@ import click
 from remit.checking import Verdict
 from remit.configuration import load
 from remit.evidence.sources import Sources
-from remit.ledger.dismissing import stored_dismissals
-from remit.merging.dismissals import dismissed_in
 from remit.merging.merge_data import MergedFinding
 from remit.operations.documents import Check, check_options, check_texts, sources_of
 from remit.reports.formats import check_github, check_json, check_junit
@@ -81,5 +79,6 @@ def _dismissed(verdicts: list[Verdict], sources: Sources) -> list[Sequence[Merge
     workspace = sources.workspace
     if workspace is None or not (workspace.root / ".remit-dismissals.toml").is_file():
         return []
-    entries = stored_dismissals(workspace.root)
-    return [dismissed_in(verdict, entries, workspace) for verdict in verdicts]
+    from remit.ledger.dismissing import dismissed_findings  # late: few checkouts have dismissals, which need the merge
+
+    return dismissed_findings(verdicts, workspace)
