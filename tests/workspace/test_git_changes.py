@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from checkouts import Repository
 
+from remit.workspace import git, safe_git
 from remit.workspace.git import FileChangeStat, changes, head
-from remit.workspace.safe_git import root_above
+from remit.workspace.safe_git import root_above, run_git
 
 
 def test_nothing_has_changed_after_a_commit(repository: Repository) -> None:
@@ -153,3 +155,20 @@ def test_the_head_needs_no_program(repository: Repository, monkeypatch: pytest.M
     assert head(repository.root) is None
     monkeypatch.delattr("os.geteuid")
     assert head(repository.root) is None
+
+
+def test_the_filters_of_a_repository_are_read_once_for_its_changes(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.commit(**{"a.py": "one\n"})
+    repository.write("new.py", "one\n")
+    asked: list[str] = []
+
+    def run(root: str, *arguments: str, **options: Any) -> bytes | None:
+        asked.append(arguments[0])
+        return run_git(root, *arguments, **options)
+
+    monkeypatch.setattr(safe_git, "run_git", run)
+    monkeypatch.setattr(git, "run_git", run)
+    assert changes(repository.root) == {"new.py": FileChangeStat(None, 0, created=True)}
+    assert asked.count("config") == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -38,9 +38,9 @@ _PROBES = (
 )
 
 
-def _diff(root: str | os.PathLike[str], *arguments: str) -> bytes | None:
+def _diff(root: str | os.PathLike[str], *arguments: str, settings: Mapping[str, str] | None = None) -> bytes | None:
     """Return a diff of the files below a root, without running a program that the repository configures."""
-    settings = without_filters(root)
+    settings = without_filters(root) if settings is None else settings
     for probe in _PROBES:
         run_git(root, *probe, settings=settings)
     _refuse_pipes(root)
@@ -61,8 +61,9 @@ def _refuse_pipes(root: str | os.PathLike[str]) -> None:
                 raise GitLimitReached(f"{name} is a pipe, which would block git: remove it")
 
 
-def _untracked(root: str | os.PathLike[str]) -> bytes | None:
-    return run_git(root, "ls-files", "-z", "--others", "--exclude-standard", settings=without_filters(root))
+def _untracked(root: str | os.PathLike[str], settings: Mapping[str, str] | None = None) -> bytes | None:
+    settings = without_filters(root) if settings is None else settings
+    return run_git(root, "ls-files", "-z", "--others", "--exclude-standard", settings=settings)
 
 
 class FileChangeStat(NamedTuple):
@@ -77,8 +78,9 @@ def changes(root: str | os.PathLike[str], base: str = "HEAD") -> dict[str, FileC
     """Return the files below the root that differ from a commit, including untracked ones; None without git."""
     if found_by_git(root) is None:
         return None
-    listed = _diff(root, "--raw", "--numstat", "-z", base)
-    untracked = _untracked(root) if listed is not None else None
+    settings = without_filters(root)
+    listed = _diff(root, "--raw", "--numstat", "-z", base, settings=settings)
+    untracked = _untracked(root, settings) if listed is not None else None
     if listed is None or untracked is None:
         return None
     counts = _counted(decode_output(listed).split("\0"))
@@ -97,8 +99,9 @@ def changed_lines(root: Path, rev: str, *, with_renames: bool = False) -> dict[s
     All lines of a renamed file are new, unless it is compared with its old path, `with_renames`.
     """
     flags = ("--unified=0", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", *(["--find-renames"] * with_renames))
-    diff = _diff(root, *flags, "--end-of-options", rev)
-    untracked = _untracked(root)
+    settings = without_filters(root)
+    diff = _diff(root, *flags, "--end-of-options", rev, settings=settings)
+    untracked = _untracked(root, settings)
     if diff is None or untracked is None:
         if has_commit(root, rev):
             raise EnvironmentBroken(f"git cannot compare the files with {rev}; run `git fsck` to find the cause")
