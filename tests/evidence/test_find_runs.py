@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import remit
-from remit.evidence.find_runs import find_runs
+from remit.evidence.find_runs import find_runs, runners
 from remit.evidence.kept_output import kept_output
 from remit.evidence.model import Check
 from remit.evidence.run_outcomes import read_outcome, run_outcome
@@ -230,3 +230,11 @@ def test_a_run_in_which_no_test_ran_does_not_show_that_tests_passed(output: str,
     receipts[0]["output"] = f"5 passed, {output}"
     verdict = remit.check("I ran pytest: all tests pass, 5 passed.\n", repo=tmp_path, receipts=receipts)
     assert {statement.outcome for statement in verdict.evidence.statements} == {"verified"}
+
+
+def test_only_the_expressions_that_are_asked_are_compiled() -> None:
+    runners.cache_clear()
+    assert find_runs("pytest tests/test_of_compiling.py")
+    patterns = [pattern for runner in runners() for pattern in (runner.success, runner.failure) if pattern is not None]
+    assert patterns
+    assert not [pattern for pattern in patterns if "_compiled" in vars(pattern)]

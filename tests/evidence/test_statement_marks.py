@@ -152,3 +152,20 @@ def test_each_telling_line_of_an_output_is_kept(lines: list[str]) -> None:
     for line in text.split("\n")[:40]:
         cut = line.rstrip("\r").rpartition("\r")[2][:300]
         assert not TELLING.search(cut) or "\x1b" in text or cut.strip("\n") in kept
+
+
+@pytest.mark.parametrize(
+    ("sentence", "has_outcome"),
+    [
+        ("It was looked for in the hooks and tests", False),
+        ("The token is in 3 tests", False),
+        ("The tests are ok", True),
+        ("Tokens and tests: OK", True),
+        ("Tests：ok", True),
+        ("ok, 3 tests", True),
+    ],
+)
+def test_ok_is_an_outcome_only_as_a_word(sentence: str, has_outcome: bool) -> None:
+    marks = marks_of(sentence)
+    assert marks is not None
+    assert marks.of_sentence(sentence).has_outcome is has_outcome

@@ -138,7 +138,7 @@ def runners() -> tuple[Runner, ...]:
         Runner(
             name,
             frozenset(entry["checks"]),
-            re.compile(entry["command"]),
+            lazy_pattern(entry["command"]),
             _lines(entry.get("success")),
             _lines(entry.get("failure")),
             entry.get("indirect", False),
@@ -151,7 +151,7 @@ def runners() -> tuple[Runner, ...]:
 
 
 def _lines(patterns: list[str] | None) -> re.Pattern[str] | None:
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
+    return lazy_pattern("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
 
 
 @lru_cache(2_048)

@@ -28,7 +28,10 @@ _AFTER = r"(?!(?!(?-i:[をのはがにでと付]))[\w%]|[.:]\d|\.x(?!\w)|-[\w])"
 #: With regard to case, which these scripts do not have: else each of their characters is folded, which takes long.
 _OPENS = rf"(?-i:[`(（【「，、；：{CJK}])"
 _ROW = rf"\d{{1,6}}(?:\s?(?:{DASH}|[~～〜至到])\s?第?\s?\d{{1,6}})?"
-_HINT = lazy_pattern(rf"(?:lines?|\bl\.|{LINE_WORDS})\W{{0,4}}\d|\bL\d|(?:[,/\s]|{_OPENS}):\d|`\d|行", re.IGNORECASE)
+#: What each of them has: any sign that is not ASCII stands for those in `_OPENS`, whose ranges take long to compile.
+_HINT = lazy_pattern(
+    rf"(?:lines?|\bl\.|{LINE_WORDS})\W{{0,4}}\d|\bL\d|[,/\s`(]:\d|[^\x00-\x7f]:\d|`\d|行", re.IGNORECASE
+)
 _MENTION = lazy_pattern(
     rf"(?<![\w\-.])(?P<word>(?:lines?|ln)(?!\d)|l(?=\.\s?\d)|{LINE_WORDS})[*_]{{0,2}}\.?\s?(?P<sign>[#:]?)[*_]{{0,2}}\s?[`*_]{{0,2}}(?P<listed>{_LIST}){_AFTER}"
     rf"|(?<![\w/.\-:#@])(?P<letter>(?:L(?!0)\d{{2,6}}+|(?<=[(（])L[1-9](?=[)）-]))(?>(?:{DASH}L?\d{{1,6}}+)?)(?>(?:(?:\s?[/,、，]\s?L|/)\d{{1,6}}+(?>(?:{DASH}L?\d{{1,6}}+)?)){{0,19}}))(?![\w.\-/]\w|\w)"

@@ -131,7 +131,7 @@ def _prose(text: str, statements: list[WorkStatement], marked: Container[int] | 
         head = _HEADING.match(line) if len(line) < 200 else None
         if head:
             level = len(line) - len(line.lstrip("#")) if head[1] else 7
-            is_in_plan = words.is_plan(heading) and level > depth
+            is_in_plan = level > depth and words.is_plan(heading)
             if not is_in_plan or (head[1] and depth < _MIN_PLAN):
                 heading, depth = head[head.lastindex or 0], level
             if not head[1] or len(line.split()) < 4 or not (marked is None or number - 1 in marked):

@@ -124,7 +124,7 @@ class TextMarks(NamedTuple):
     def of_sentence(self, sentence: str) -> SentenceMarks:
         """Return what a sentence of the text may state."""
         lower = folded(sentence)
-        has_outcome = _has(lower, self.outcomes)
+        has_outcome = _has_outcome(lower, self.outcomes)
         has_subject = has_outcome and (_has_number(lower) or _has(lower, SUBJECTS))
         return SentenceMarks(
             has_outcome and has_subject,
@@ -179,6 +179,21 @@ def _has(lower: str, marks: tuple[str, ...]) -> bool:
         if mark in lower:
             return True
     return False
+
+
+def _has_outcome(lower: str, marks: tuple[str, ...]) -> bool:
+    """Return whether there is a mark of an outcome. `ok` must begin a word: `token` and `looked` have it, too."""
+    for mark in marks:  # noqa: SIM110 (as above)
+        if mark in lower and (mark != "ok" or _begins_word(lower, mark)):
+            return True
+    return False
+
+
+def _begins_word(lower: str, mark: str) -> bool:
+    position = lower.find(mark)
+    while position > 0 and lower[position - 1].isalpha():
+        position = lower.find(mark, position + 1)
+    return position >= 0
 
 
 def _has_number(lower: str) -> bool:

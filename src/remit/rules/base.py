@@ -89,9 +89,9 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         """
         return (
             self.result.status == "SUCCESS"
-            and states_nothing_found(self.result.summary)
             and not self.findings
             and not any(place.section == "findings" and place.line for place in self.evidence.references)
+            and states_nothing_found(self.result.summary)
             and not any(_has_content(self.result, spec) for group in self.kind.required_groups() for spec in group)
         )
 
