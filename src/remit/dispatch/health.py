@@ -83,26 +83,25 @@ def _migrations(missing: list[str]) -> HealthFact:
 
 
 async def _database(settings: Settings) -> AsyncIterator[HealthFact]:
-    from remit.store import workers  # late, as what follows: an install without the extra `run` has no database
-    from remit.store.database import open_database
-    from remit.store.migrate import missing_migrations
+    # Late, as what follows: an install without the extra `run` has no database.
+    from remit.store import database, migrate, workers
 
     where = "shared" if settings.database else f"embedded in {settings.data / 'postgres'}"
     if not settings.database and not (settings.data / "postgres" / "made").exists():
         yield _not_created(where, settings.data)
         return
     try:
-        async with open_database(settings.database, settings.data, is_examined=True) as database:
-            row = await database.row("health.server")
+        async with database.open_database(settings.database, settings.data, is_examined=True) as server:
+            row = await server.row("health.server")
             yield HealthFact("database", "good", f"{where}: PostgreSQL {row['version'] if row else ''}")
             if settings.database:
-                yield await _connection(database)
-            async with database.transaction() as connection:
-                missing = await missing_migrations(connection)
+                yield await _connection(server)
+            async with server.transaction() as connection:
+                missing = await migrate.missing_migrations(connection)
             yield _migrations(missing)
             has_tables = not any(name.startswith("0001 ") for name in missing)
-            yield _workers(await workers.live_workers(database, settings.takeover_seconds) if has_tables else [])
-            skew = await workers.clock_skew(database)
+            yield _workers(await workers.live_workers(server, settings.takeover_seconds) if has_tables else [])
+            skew = await workers.clock_skew(server)
             level: Level = "good" if abs(skew) <= _MAX_SKEW_SECONDS else "bad"
             yield HealthFact("clock", level, f"{skew:+.2f} s compared with the database's clock")
     except RemitError as error:

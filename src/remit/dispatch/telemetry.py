@@ -5,7 +5,6 @@ A receiver that fails never affects a job or a command.
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -18,11 +17,11 @@ from remit.checking import Verdict
 if TYPE_CHECKING:
     from remit.dispatch.otlp import Exporters, Telemetry
 
-log = logging.getLogger("remit.telemetry")
 _SIGNALS = ("TRACES", "LOGS", "METRICS")
 _CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 #: How long an answer waits until its events are sent. A receiver that takes longer may lose them.
 ANSWER_SECONDS = 2.0
+_NOT_SENT = "the telemetry of the verdicts could not be sent"
 
 
 def wanted_signals(environment: Mapping[str, str]) -> frozenset[str]:
@@ -59,7 +58,7 @@ def is_installed(signals: frozenset[str]) -> bool:
     if not signals:
         return False
     if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
-        log.warning("the OTEL_ variables ask for telemetry, which needs the extra remit[otel]; it is off")
+        _log("the OTEL_ variables ask for telemetry, which needs the extra remit[otel]; it is off")
         return False
     return True
 
@@ -83,13 +82,20 @@ def emit_verdicts(verdicts: Sequence[Verdict], *, seconds: float | None = ANSWER
         thread = threading.Thread(target=_finish, args=(exporters,), name="remit-verdict-events", daemon=True)
         thread.start()
         thread.join(seconds)
-    except Exception:  # telemetry must not change the outcome of a command
-        log.exception("the telemetry of the verdicts could not be sent")
+    except Exception:  # noqa: BLE001 - it is logged, and telemetry must not change the outcome of a command
+        _log(_NOT_SENT, is_error=True)
 
 
 def _finish(exporters: Exporters) -> None:
     try:
         exporters.flush()
         exporters.close()
-    except Exception:
-        log.exception("the telemetry of the verdicts could not be sent")
+    except Exception:  # noqa: BLE001 - it is logged
+        _log(_NOT_SENT, is_error=True)
+
+
+def _log(text: str, *, is_error: bool = False) -> None:
+    """Log a warning, or the exception that is handled."""
+    import logging  # late: every check loads this module, and few environments ask for telemetry
+
+    logging.getLogger("remit.telemetry").log(logging.ERROR if is_error else logging.WARNING, text, exc_info=is_error)

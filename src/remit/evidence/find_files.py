@@ -12,8 +12,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice, takewhile
 from typing import Literal
 
-from rapidfuzz import fuzz, process
-
 from remit.evidence.file_names import has_known_ending
 from remit.evidence.model import Claim, Facts, Location, Resolved
 from remit.evidence.read_places import SYSTEM_FOLDERS
@@ -376,8 +374,8 @@ class SuggestionFinder:
         first = bisect_left(paths, f"{folder}/")
         inside = takewhile(lambda other: other.startswith(f"{folder}/"), islice(paths, first, first + _MAX_BESIDE))
         files = {other[len(folder) + 1 :]: other for other in inside if "/" not in other[len(folder) + 1 :]}
-        near = process.extractOne(name, files.keys(), scorer=fuzz.ratio, score_cutoff=_NEAR_NAME)
-        return files[near[0]] if near is not None else None
+        near = _nearest(name, files.keys())
+        return files[near] if near is not None else None
 
     def _closest(self, paths: list[str], path: str) -> str:
         self._comparisons_left -= len(paths)
@@ -398,13 +396,20 @@ class SuggestionFinder:
             return None
         self._guesses_left -= 1
         wanted = folded_name(path)
-        near = process.extractOne(wanted, names.keys(), scorer=fuzz.ratio, score_cutoff=_NEAR_NAME)
-        name = near[0] if near is not None else _ending(names, wanted)
+        name = _nearest(wanted, names.keys()) or _ending(names, wanted)
         if not name:
             return None
         folder, slash, _ = path.rpartition("/")
         found = self._closest(names[name], f"{folder}{slash}{name}")
         return found if _is_plausible(found, path, is_only=False) else None
+
+
+def _nearest(wanted: str, names: Iterable[str]) -> str | None:
+    """Return the name that is most similar to another one, if it is similar enough."""
+    from rapidfuzz import fuzz, process  # late: most documents name no file that is missing
+
+    near = process.extractOne(wanted, names, scorer=fuzz.ratio, score_cutoff=_NEAR_NAME)
+    return near[0] if near is not None else None
 
 
 def _is_plausible(found: str, path: str, *, is_only: bool) -> bool:

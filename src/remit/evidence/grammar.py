@@ -6,7 +6,6 @@ path is examined once, so the cost is linear in the text.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator
 
@@ -457,13 +456,20 @@ def _braces(
 def _disguised(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int, list[WrittenReference]]]:
     """Yield the references that a reader sees where the text has invisible parts, look-alikes or entities."""
     for run in _DISGUISED.finditer(text):
-        seen = _UNSEEN_PARTS.sub("", html.unescape(run[0])).translate(_LOOKALIKES) if len(run[0]) <= MAX_PATH else ""
+        seen = _UNSEEN_PARTS.sub("", _unescaped(run[0])).translate(_LOOKALIKES) if len(run[0]) <= MAX_PATH else ""
         # A reader sees `&amp;#46;` as `&#46;`: it is replaced once.
         if seen != run[0] and not _DISGUISED.search(seen) and (written := references_in(seen, exists, bare=bare)):
             yield (
                 *run.span(),
                 [replace(reference, start=run.start(), end=run.end(), text=run[0]) for reference in written],
             )
+
+
+def _unescaped(text: str) -> str:
+    """Return a text with its HTML entities replaced."""
+    import html  # late: it builds tables of all entities, and few documents have one
+
+    return html.unescape(text)
 
 
 def may_cite(text: str) -> bool:

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
-from rapidfuzz.distance import Indel
 
 from remit.evidence.file_names import is_source
 from remit.evidence.find_names import NameFinder, last_part
+from remit.evidence.similarity import indel_similarity
 from remit.lazy import lazy_pattern
 from remit.workspace.definitions import SEPARATOR, ParsingProcess, SourceDefinition, find_definitions
 from remit.workspace.files import SourceFile, Workspace
@@ -267,7 +267,7 @@ def _words_of(files: Workspace, path: str) -> set[str]:
 
 
 def _similarity(one: list[str], other: list[str]) -> float:
-    return Indel.normalized_similarity(one, other, score_cutoff=_RELATED - _MARGIN)
+    return indel_similarity(one, other, _RELATED - _MARGIN)
 
 
 def _are_related(one: str, other: str) -> bool:

@@ -6,10 +6,9 @@ A short text is compared with every window, a long one only with the windows tha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
-from rapidfuzz.distance import Indel
 
 from remit.evidence.code_tokens import CodeTokens
 from remit.evidence.model import Difference
@@ -193,4 +192,11 @@ def _cut(line: str, difference: int) -> str:
 
 def similarity_to(wanted: str) -> Similarity:
     """Return a function that compares texts with `wanted`."""
-    return lambda other, minimum: Indel.normalized_similarity(wanted, other, score_cutoff=max(0.0, minimum - _EDGE))
+    return lambda other, minimum: indel_similarity(wanted, other, max(0.0, minimum - _EDGE))
+
+
+def indel_similarity(text: Sequence[str], other: Sequence[str], least: float) -> float:
+    """Return how similar two texts or lists of tokens are, from 0 to 1; 0 if that is less than `least`."""
+    from rapidfuzz.distance import Indel  # late: in most documents every claim holds, and nothing is compared
+
+    return Indel.normalized_similarity(text, other, score_cutoff=least)

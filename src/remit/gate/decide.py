@@ -174,9 +174,7 @@ def _judge(call: ToolUse, state: SessionState, settings: GateSettings, project: 
     if call.tool in EDITING:
         return judge_edit(call, state, settings, project)
     if call.tool in SHELLS:
-        from remit.gate.command_line import judge_command  # late: no other tool needs the reader of shell syntax
-
-        return judge_command(call, state, settings, project)
+        return _judge_shell(call, state, settings, project)
     if call.tool in ("Grep", "Glob"):
         return _judge_search_tool(call, state, settings, project)
     if call.tool == "Agent":
@@ -203,10 +201,16 @@ def _judge_subagent(call: ToolUse, state: SessionState, settings: GateSettings, 
     if call.tool in EDITING:
         return judge_subagent_edit(call, state, settings, project)
     if call.tool in SHELLS:
-        from remit.gate.command_line import judge_subagent_command
-
-        return judge_subagent_command(call, state, settings, project)
+        return _judge_shell(call, state, settings, project)
     return Ruling()
+
+
+def _judge_shell(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
+    # Late: no other tool needs the reader of shell syntax.
+    from remit.gate.command_line import judge_command, judge_subagent_command
+
+    judge = judge_subagent_command if call.agent_id else judge_command
+    return judge(call, state, settings, project)
 
 
 def _judge_stop(state: SessionState, settings: GateSettings, what: str, shown_lines: int, *, waits: bool) -> Ruling:

@@ -205,27 +205,14 @@ def uncommitted(project: str, commit: str = "HEAD") -> set[str] | None:
 
 def ask_git(project: str, texts: list[str], end: str, *arguments: str) -> bytes | None:
     """Return the output of a command that reads its questions from standard input, with any exit code."""
-    import subprocess  # late: most calls need no process
-
-    from remit.workspace.safe_git import command, environment
-
-    try:
-        process = subprocess.run(
-            command(project, *arguments),
-            input=b"".join(os.fsencode(text + end) for text in texts),
-            env=environment(project),
-            capture_output=True,
-            timeout=_GIT_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return process.stdout
+    return _git(project, *arguments, questions=b"".join(os.fsencode(text + end) for text in texts))
 
 
-def _git(project: str, *arguments: str) -> bytes | None:
-    from remit.workspace.safe_git import run_git  # late: most calls need no process
+def _git(project: str, *arguments: str, questions: bytes | None = None) -> bytes | None:
+    from remit.workspace.safe_git import answer_of_git, run_git  # late: most calls need no process
 
+    if questions is not None:
+        return answer_of_git(project, questions, *arguments, seconds=_GIT_SECONDS)
     try:
         return run_git(project, *arguments, seconds=_GIT_SECONDS)
     except EnvironmentBroken:

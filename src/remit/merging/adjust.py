@@ -6,7 +6,6 @@ A row without a score starts at 70 and is flagged; a bullet of Issues starts at 
 
 from __future__ import annotations
 
-import hashlib
 import math
 from bisect import bisect_right
 from collections import defaultdict
@@ -38,6 +37,7 @@ from remit.merging.merge_data import (
     ReportedStatement,
 )
 from remit.workspace.files import SourceFile, Workspace
+from remit.workspace.snapshot import sha256_of
 
 #: From best to worst.
 _VERDICTS = (None, "accept", "revise", "reject")
@@ -281,7 +281,7 @@ def fingerprint(code: str, file: SourceFile) -> str:
     """Return a fingerprint of code that occurs exactly once in its file, wherever it moves; else empty."""
     if file.collapsed.text.count(code) != 1:
         return ""
-    return hashlib.sha256(code.encode("utf-8", "replace")).hexdigest()[:16]
+    return sha256_of(code.encode("utf-8", "replace"))[:16]
 
 
 def _compliance(verdict: Verdict, agent: str) -> list[ReportedStatement]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
-from xml.etree import ElementTree
 
 import msgspec
 
@@ -114,6 +113,8 @@ def check_junit(
     `change` is what is stated if a change made no claim false.
     What is worth a look or was not checked is output of the case. `only` leaves out accusations that are less reliable.
     """
+    from xml.etree import ElementTree  # late: each hook and command loads this module, and few write JUnit XML
+
     failed = sum(not verdict.accepted or (require_claims and _has_no_claims(verdict)) for verdict in verdicts)
     counts = {"tests": str(len(verdicts)), "failures": str(failed)}
     root = ElementTree.Element("testsuites", counts)

@@ -126,6 +126,22 @@ def run_git(
     return printed if is_cut or status == 0 else None
 
 
+def answer_of_git(root: str | os.PathLike[str], questions: bytes, *arguments: str, seconds: float) -> bytes | None:
+    """Return the output of a git command that reads from standard input, with any exit code; None if it cannot run."""
+    try:
+        process = subprocess.run(
+            command(root, *arguments),
+            input=questions,
+            env=environment(root),
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return process.stdout
+
+
 def _read_at_most(stream: IO[bytes], limit: int) -> bytes:
     """Read in pieces: one large `read` would allocate the whole limit."""
     data = bytearray()

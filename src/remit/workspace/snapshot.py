@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
@@ -31,7 +30,14 @@ def digest(workspace: Workspace, path: str) -> str | None:
     file = workspace.read(path)
     if not isinstance(file, SourceFile):
         return None
-    return sha256(file.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return sha256_of(file.text.encode("utf-8", "surrogatepass"))[:32]
+
+
+def sha256_of(data: bytes) -> str:
+    """Return the SHA-256 digest of data, in hexadecimal digits."""
+    import hashlib  # late: it loads OpenSSL, and most reports need no digest
+
+    return hashlib.sha256(data).hexdigest()
 
 
 def difference(before: Snapshot, now: Workspace, path: str) -> Difference:

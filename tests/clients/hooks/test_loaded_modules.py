@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,12 +38,16 @@ _COMMAND_LINE = names_of("""
 _TOO_SLOW = ("json", "re", "typing", "dataclasses", "enum", "pathlib", "subprocess", "hashlib", "datetime", "msgspec")
 
 
-def loaded(hooks: Hooks, tool: str, tool_input: dict[str, Any]) -> set[str]:
-    """Return the modules that a hook process has loaded before this call."""
-    fields = {"tool_name": tool, "tool_input": tool_input}
+#: What a report needs only if a claim does not hold, or in rare texts, formats and environments.
+_OF_RARE_REPORTS = ("rapidfuzz", "logging", "html", "xml", "hashlib")
+RESULT = Path(__file__).parents[3] / "examples/results/exploration.md"
+
+
+def loaded(hooks: Hooks, event: str, fields: dict[str, Any]) -> set[str]:
+    """Return the modules that a hook process has loaded for this event."""
     for number in range(2):  # the first one records the project
-        payload = json.dumps(hooks.payload("PreToolUse", tool_use_id=f"toolu_{number}", **fields)).encode()
-        command = [sys.executable, "-X", "importtime", *hooks.command("PreToolUse")[1:]]
+        payload = json.dumps(hooks.payload(event, tool_use_id=f"toolu_{number}", **fields)).encode()
+        command = [sys.executable, "-X", "importtime", *hooks.command(event)[1:]]
         done = subprocess.run(command, input=payload, capture_output=True, env=hooks.environment(), check=True)
     return {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
 
@@ -59,8 +65,18 @@ def loaded(hooks: Hooks, tool: str, tool_input: dict[str, Any]) -> set[str]:
 def test_a_hook_before_a_call_loads_a_closed_set_of_modules(
     hooks: Hooks, tool: str, tool_input: dict[str, Any]
 ) -> None:
-    names = loaded(hooks, tool, tool_input)
+    names = loaded(hooks, "PreToolUse", {"tool_name": tool, "tool_input": tool_input})
     own = {name for name in names if name.partition(".")[0] == "remit" and not name.startswith("remit.shell")}
     assert own <= (_ALWAYS | _COMMAND_LINE if tool == "Bash" else _ALWAYS)
     assert not names & set(_TOO_SLOW)
     assert tool == "Bash" or not any(name.startswith("remit.shell") for name in names)
+
+
+@pytest.mark.process
+def test_a_faultless_report_loads_no_library_of_rare_reports(hooks: Hooks) -> None:
+    shutil.copytree(RESULT.parents[1] / "shop", hooks.project / "examples/shop")
+    report = RESULT.read_text(encoding="utf-8")
+    fields = {"agent_id": "a1", "agent_type": "code-explorer", "last_assistant_message": report}
+    names = loaded(hooks, "SubagentStop", fields)
+    assert "remit.evidence.gather" in names
+    assert not names & set(_OF_RARE_REPORTS)

@@ -10,14 +10,13 @@ import json
 import os
 import time
 from collections.abc import Iterable, Mapping
-from hashlib import sha256
 from typing import Any, Literal
 
 import msgspec
 
 from remit.clients.hooks.project import CLAIMS
 from remit.contract.profiles import PROFILES
-from remit.gate.record_store import make_private
+from remit.gate.record_store import digest_of, make_private
 from remit.gate.session_store import KEPT_DAYS, safe_name
 from remit.gate.tool_use import MAX_NAME_LENGTH
 from remit.regular_files import read_regular
@@ -267,7 +266,7 @@ def read_text(kept: KeptResult) -> str:
 
 def digest(text: str) -> str:
     """Return a digest by which texts are compared."""
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return digest_of(text.encode("utf-8", "surrogatepass"))
 
 
 def remove_expired(folder: str, days: float = KEPT_DAYS) -> int:
