@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from support.in_process import run_here
 
 from remit.evidence.judge_statements import StatementJudge
 from remit.evidence.kept_output import kept_output
 from remit.evidence.model import CheckedStatement
 from remit.evidence.read_statements import read_statements
-from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex
+from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex, SessionRecord
 from remit.workspace.files import WorkTree
 
 _PLANTED = tomllib.loads((Path(__file__).parent / "statements" / "planted.toml").read_text("utf-8"))["record"]
@@ -285,6 +286,88 @@ def test_a_run_before_the_last_change_of_code_does_not_show_that_tests_pass(text
     assert outcome(text, EDIT, PASSED)[0] == "verified"
     assert outcome(text, PASSED, Receipt("Edit", path="CHANGELOG.md"))[0] == "verified"
     assert outcome(text, PASSED, Receipt("Edit", path="requirements.txt"))[0] == "unchecked"
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        ("sed -i 's/a/b/' src/cart.py", "cart.py"),
+        ("perl -pi -e 's/a/b/' src/cart.py", "cart.py"),
+        ("cat > src/cart.py <<'EOF'\nx\nEOF", "cart.py"),
+        ("echo 'x = 1' >> src/cart.py", "cart.py"),
+        ("mv src/new.py src/cart.py", "cart.py"),
+        ("cp /tmp/cart.py src/cart.py", "cart.py"),
+        ("rm -f src/cart.py", "cart.py"),
+        ("cd src && sed -i s/a/b/ cart.py && cd ..", "cart.py"),
+        ("sed -i s/a/b/ /home/dev/shop/src/cart.py", "cart.py"),
+        ("git checkout -- src/cart.py", "cart.py"),
+        ("git checkout src/cart.py", "cart.py"),
+        ("git restore src/cart.py", "cart.py"),
+        ("patch src/cart.py < fix.diff", "cart.py"),
+        ("git apply fix.diff", "files"),
+        ("git stash", "files"),
+        ("git reset --hard HEAD~1", "files"),
+        ("npx prettier --write src/cart.ts", "cart.ts"),
+        ("black .", "files"),
+        ("ruff check --fix src", "src"),
+        ("mix format", "files"),
+    ],
+)
+def test_a_run_before_a_change_by_a_command_does_not_show_that_tests_pass(command: str, what: str) -> None:
+    calls = [replace(receipt, cwd="/home/dev/shop") for receipt in (PASSED, bash(command), PASSED)]
+    (statement,) = checked("All tests pass.", *calls[:2])
+    assert (statement.outcome, statement.reason) == ("unchecked", "run-stale")
+    assert statement.why == f"`pytest -q` passed before `{' '.join(command.split())}` changed {what}"
+    assert outcome("All tests pass.", *calls)[0] == "verified"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python fix.py",
+        "make generate",
+        "./tools/update.sh",
+        "python -c \"print(open('src/cart.py').read().replace('a', 'b'))\"",
+        "python - <<'EOF'\nimport sys\nsys.stdout.write(open('src/cart.py').read())\nEOF",
+        "for f in $(cat list); do frobnicate $f; done",
+        "sed -n 1,5p src/cart.py",
+        "git diff",
+        "git add -A && git commit -m done",
+        "git checkout -b feature",
+        "echo done >> CHANGELOG.md",
+        "sed -i s/a/b/ /tmp/cart.py",
+        "sed -i s/a/b/ ~/.zshrc",
+        "rm -rf dist build/lib tmp/server.pid",
+        "ruff check . > lint.log",
+        "npm run build 2>&1 | tee build.log",
+        "black --check .",
+        "mix format --check-formatted",
+    ],
+)
+def test_a_command_that_changes_no_code_or_is_not_understood_leaves_the_run_as_it_is(command: str) -> None:
+    calls = [replace(receipt, cwd="/home/dev/shop") for receipt in (PASSED, bash(command))]
+    assert outcome("All tests pass.", *calls)[0] == "verified"
+
+
+def test_a_command_that_failed_changed_nothing_and_one_that_ran_the_tests_changed_before_them() -> None:
+    assert outcome("All tests pass.", PASSED, bash("sed -i s/a/b/ src/cart.py", 1))[0] == "verified"
+    line = bash("sed -i s/a/b/ src/cart.py && pytest -q", 0, "47 passed in 0.91s")
+    assert outcome("All tests pass.", PASSED, line)[0] == "verified"
+    failed = bash("sed -i s/a/b/ src/cart.py; pytest -q", 1, "1 failed, 46 passed in 0.91s")
+    assert outcome("All tests pass.", failed, PART)[0] == "contradicted"
+
+
+@pytest.mark.parametrize("folder", ["/home/dev/shop", "C:\\Users\\dev\\shop"])
+def test_an_edit_of_a_whole_path_inside_the_project_makes_a_run_old(folder: str) -> None:
+    inside = Receipt("Edit", path=f"{folder}/src/cart.py", cwd=folder)
+    outside = Receipt("Write", path="/home/dev/.claude/plans/cart.txt", cwd=folder)
+    run = replace(PASSED, cwd=folder)
+    for record in (SessionRecord(), ReceiptIndex((), folder)):
+        judge = StatementJudge(record)
+        (statement,) = read_statements("All tests pass.")
+        for call, expected in ((run, ""), (outside, ""), (inside, "run-stale")):
+            record.add(call)
+            assert judge.judge(statement).reason == expected
 
 
 @pytest.mark.parametrize(

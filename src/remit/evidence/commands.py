@@ -15,6 +15,7 @@ import msgspec
 from remit.evidence.model import WHOLE, Span
 from remit.lazy import lazy_pattern
 from remit.shell import command_list
+from remit.shell.interpret import read_command
 from remit.shell.programs.lists import LISTING, READERS
 
 #: Programs that show something and change nothing: their success proves nothing.
@@ -40,6 +41,8 @@ _NAME_ONLY = frozenset(
     stat test touch tree type which
     """.split()  # noqa: SIM905 (as above)
 )
+#: A folder that no machine has: the files of a record may be those of another one.
+_NO_FOLDER = "\0"
 _NO_FILE = frozenset({"-", "/dev/null", "/dev/stderr", "/dev/stdout", "1", "2"})
 
 _IN_PLACE = lazy_pattern(r"^(?:-[A-Za-z]*i|--in-place)")
@@ -160,6 +163,22 @@ def shell_writes(command: str) -> list[str]:
         names = [*simple.writes, *(_files(simple) if edits else ()), *_targets(simple)]
         written.extend(join_folder(simple.folder, name) for name in names)
     return [name for name in written if name]
+
+
+@lru_cache(1_024)
+def changed_names(command: str) -> tuple[str, ...]:
+    """Return the files and folders that a line changes, relative to where it runs, as far as it is understood.
+
+    What code in the line may write does not count, because code is not read.
+    """
+    if _budget.seconds <= 0:
+        return ()
+    start = time.thread_time()
+    effects = read_command(command[:_MAX_COMMAND], _NO_FOLDER)
+    _budget.seconds -= time.thread_time() - start
+    names = [name for name in effects.writes if name not in _NO_FILE and name not in effects.guesses]
+    undone = undone_changes(command) if "git" in command else ()
+    return tuple(dict.fromkeys((*names, *(["."] if undone is None else undone))))
 
 
 def shell_deletes(command: str) -> list[str]:

@@ -83,8 +83,6 @@ _TESTED = lazy_pattern(r"\b(?:pass(?:ed)?|ok|success\w*|succeeded)\b|[✅✔✓]
 #: Commands that show the outcome of checks on a server.
 _ELSEWHERE = lazy_pattern(r"\bgh (?:pr checks|run|workflow)\b|\bglab ci\b")
 _HOOKED = frozenset({"commit", "push"})
-#: Endings of files that no test reads.
-_PROSE = (".md", ".markdown", ".rst")
 #: The parts of a command that may be the name of a file.
 _NAME = lazy_pattern(r"[\w.@+-]{1,250}")
 _WIDE = lazy_pattern(r"\*|xargs|\s-\w*[rR]\b|git (?:diff|show|log|grep)|\bfind\b|\btree\b|\brg\b|\bag\b")
@@ -129,9 +127,9 @@ class StatementJudge:
         self._pushes = GitActs()
         self._named: set[str] = set()
         self._changeable: set[str] = set()
-        #: The last position at which a file was written, and that of a file that is not prose, with its path.
-        self._last_write = 0
-        self._last_change = (0, "")
+        #: The last position at which a file was written, and that of a file that is not prose, with what changed it.
+        self._last_write: float = 0
+        self._last_change: tuple[float, str] = (0, "")
         self._is_open = False
         self._is_wide = False
         self._delegated = False
@@ -182,9 +180,8 @@ class StatementJudge:
             self._add_command(receipt, position)
         elif receipt.action == "edit" and not receipt.failed:
             self._last_write = position
-            path = receipt.path or ""
-            if path and not path.startswith("/") and not path.lower().endswith(_PROSE):
-                self._last_change = (position, path)
+            if path := self._record.changed_code(receipt):
+                self._last_change = (position, f"{_last_part(path)} was changed")
         elif receipt.action == "other" and may_act(receipt):
             self._acting.append(str(receipt.arguments)[:2_000])
         if receipt.action == "read" and receipt.path and receipt.output:
@@ -210,6 +207,9 @@ class StatementJudge:
         names = _NAME.findall(receipt.command[:_MAX_NAMED])
         self._named.update(names)
         if not is_reading:
+            if path := self._record.changed_code(receipt):
+                self._last_write = position - 0.5 if runs else position  # its own run is after the change
+                self._last_change = (self._last_write, f"`{_short(receipt)}` changed {_last_part(path) or 'files'}")
             self._add_action(receipt, names, position, has_runs=bool(runs))
         self._is_wide = self._is_wide or _WIDE.search(receipt.command) is not None
 
@@ -304,9 +304,9 @@ class StatementJudge:
         if is_about_all(statement) and not any(shows_all(ran, statement) for ran in ended.runs[-_MAX_RUNS:]):
             why = f"only a part of the tests ran: `{last.command}`"
             return _checked(statement, "unchecked", "run-part", why, last, outcome.line)
-        changed_at, path = self._last_change
+        changed_at, change = self._last_change
         if last.receipt.tool != RERUN and changed_at > last.position:
-            why = f"`{last.command}` passed before {path.rsplit('/', 1)[-1]} was changed"
+            why = f"`{last.command}` passed before {change}"
             return _checked(statement, "unchecked", "run-stale", why, last, outcome.line)
         return _checked(statement, "verified", "", "", last, outcome.line)
 
@@ -570,6 +570,10 @@ def _failure(ran: Ran, outcome: RunOutcome) -> str:
 
 def _short(receipt: Receipt) -> str:
     return " ".join(receipt.command.split())[:MAX_COMMAND]
+
+
+def _last_part(path: str) -> str:
+    return path.replace("\\", "/").rstrip("/.").rsplit("/", 1)[-1]
 
 
 def _slug(name: str) -> str:

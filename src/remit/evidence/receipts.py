@@ -14,6 +14,7 @@ import msgspec
 
 from remit.errors import UsageError
 from remit.evidence.commands import (
+    changed_names,
     git_verbs,
     only_reads,
     shell_deletes,
@@ -22,7 +23,9 @@ from remit.evidence.commands import (
     start_reading,
     undone_changes,
 )
+from remit.evidence.find_runs import find_runs
 from remit.evidence.model import WHOLE, Seen, Span
+from remit.evidence.signals import BUILT_FOLDERS
 from remit.lazy import lazy_pattern
 from remit.workspace.paths import is_absolute, normalize_path
 from remit.workspace.snapshot import Snapshot
@@ -35,6 +38,8 @@ _ACTIONS: dict[str, Action] = {
     **dict.fromkeys(("Edit", "Write", "MultiEdit", "NotebookEdit"), "edit"),
     **dict.fromkeys(("Bash", "BashOutput", "Shell", "PowerShell"), "run"),
 }
+#: Endings of files that no test reads.
+_PROSE = (".md", ".markdown", ".rst")
 #: The tool name of a receipt that Remit wrote itself for a repeated command.
 RERUN = "Rerun"
 
@@ -240,10 +245,34 @@ class SessionRecord:
         self.calls: list[Receipt] = []
         self._files = FileEffects()
         self._effects = 0
+        self._first_folder: str | None = None
 
     def add(self, receipt: Receipt) -> None:
         """Add the next call."""
         self.calls.append(receipt)
+        self._first_folder = self._first_folder or receipt.cwd
+
+    def changed_code(self, receipt: Receipt) -> str | None:
+        """Return a file or folder of the project that a call changed and tests may read; None if it changed none.
+
+        What a run prints into a file is not code, nor is prose or what is built. "." is the whole project.
+        """
+        names = [receipt.path or ""] if receipt.action == "edit" else []
+        if receipt.action == "run" and not receipt.failed and receipt.exit in (0, None):
+            printed = {name for run in find_runs(receipt.command) for name in run.writes}
+            names = [name for name in changed_names(receipt.command) if name not in printed]
+        return next((name for name in names if name and self._is_code(name, receipt.cwd)), None)
+
+    def _is_code(self, name: str, cwd: str | None) -> bool:
+        if name.lower().endswith(_PROSE):
+            return False
+        full = _full(name, cwd)
+        inside = [path for folder in self._folders(cwd) if (path := normalize_path(full, folder)) is not None]
+        return bool(inside) and all(BUILT_FOLDERS.isdisjoint(path.split("/")) for path in inside)
+
+    def _folders(self, cwd: str | None) -> Iterable[str]:
+        """Return the folders of the project: those that the first call and this one were made in."""
+        return [folder for folder in (self._first_folder, cwd) if folder] or ["/"]
 
     @property
     def files(self) -> FileEffects:
@@ -253,6 +282,10 @@ class SessionRecord:
             self._effects += 1
             self._files.add(receipt, self._effects)
         return self._files
+
+
+def _full(name: str, cwd: str | None) -> str:
+    return f"{cwd}/{name}" if cwd and not is_absolute(name) else name
 
 
 class ReceiptIndex(SessionRecord):
@@ -325,8 +358,12 @@ class ReceiptIndex(SessionRecord):
                 self.edited.add(path)
 
     def _repository_path(self, written: str, cwd: str | None) -> str | None:
-        full = f"{cwd}/{written}" if cwd and not is_absolute(written) else written
+        full = _full(written, cwd)
         return next((inside for root in self._roots if (inside := normalize_path(full, root)) is not None), None)
+
+    def _folders(self, cwd: str | None) -> Iterable[str]:
+        del cwd
+        return self._roots
 
     def how_seen(self, path: str, line: int | None) -> Seen:
         """Return "line" if the line was read, "file" if only its file was read, searched or edited, else "no"."""

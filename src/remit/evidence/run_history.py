@@ -125,7 +125,7 @@ class RunHistory:
             return False
         return not (self._check == "build" and "--noEmit" in ran.run.words)  # a type check that builds nothing
 
-    def unresolved(self, last_write: int) -> Ran | None:
+    def unresolved(self, last_write: float) -> Ran | None:
         """Return a failed run after which nothing was written and which was not repeated."""
         if self._failed and self._failed[0].position <= last_write:
             self._failed = [ran for ran in self._failed if ran.position > last_write]

@@ -26,7 +26,7 @@ _NEAR = 40
 _MAX_CELLS = 20
 _CLAUSE_ENDS = lazy_pattern(r"[.;!?。；！？|]\s|[。；]|\s[-–—]\s")
 #: Folders of files that are built, installed or written at run time.
-_BUILT = frozenset(
+BUILT_FOLDERS = frozenset(
     [
         "node_modules",
         "dist",
@@ -164,7 +164,7 @@ def _is_missing(context: Context) -> bool:
 
 
 def _built(context: Context) -> bool:
-    return _is_missing(context) and not _BUILT.isdisjoint(context.claim.path.lower().split("/")[:-1])
+    return _is_missing(context) and not BUILT_FOLDERS.isdisjoint(context.claim.path.lower().split("/")[:-1])
 
 
 def _local(context: Context) -> bool:

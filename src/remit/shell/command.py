@@ -63,6 +63,8 @@ class Effects:
         self.searches: list[tuple[str, str, str | None, int | None]] = []
         #: The writes that remove, move or replace a folder as a whole.
         self.removes: list[str] = []
+        #: The writes that are only names in code, which is not understood: it may write them.
+        self.guesses: list[str] = []
         #: Whether git checks out another commit.
         self.moves_checkout = False
         #: Patterns that are searched for in named files, to recognise a search for secrets. They are not stored.
@@ -81,7 +83,7 @@ class Effects:
 
     def add(self, other: Effects) -> None:
         """Add the effects of a part of the line."""
-        for name in ("reads", "writes", "searches", "removes", "patterns", "programs"):
+        for name in ("reads", "writes", "searches", "removes", "guesses", "patterns", "programs"):
             getattr(self, name).extend(getattr(other, name))
         self.moves_checkout = self.moves_checkout or other.moves_checkout
         if other.unknown:

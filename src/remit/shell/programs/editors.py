@@ -148,6 +148,8 @@ _CHANGING: dict[str, tuple[str, ...]] = {
     "ruff": ("format",),
     "mix": ("format", "new"),
 }
+#: Options with which these subcommands change nothing.
+_ONLY_CHECKING = frozenset({"--check", "--diff", "--dry-run", "-check", "--check-formatted", "--verify-no-changes"})
 _FIXING = ("fix", "fmt", "format", "prettify")
 
 
@@ -156,7 +158,7 @@ def run_tasks(command: Command, name: str, args: list[Argument]) -> None:
     words = [arg.text for arg in args if not arg.text.startswith("-")]
     flags = [arg.text for arg in args if arg.text.startswith("-")]
     sub = words[0] if words else ""
-    only_checks = any(flag in ("--check", "--diff", "--dry-run", "-check") for flag in flags)
+    only_checks = any(flag in _ONLY_CHECKING for flag in flags)
     task = words[1] if sub == "run" and len(words) > 1 else sub
     installs = name in ("npm", "pnpm", "bun") and sub in ("install", "i") and len(words) > 1
     if sub in ("run", "exec", "dlx", "x") and (name, sub) in (("npm", "exec"), ("yarn", "exec"), ("bun", "x")):

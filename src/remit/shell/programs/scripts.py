@@ -56,7 +56,9 @@ def _give_up_on(command: Command, code: str, *, may_write: bool) -> None:
     command.effects.give_up("a script may do anything")
     for _, name in _QUOTED.findall(code[:_MAX_CODE]):
         if "." in name or "/" in name:
+            before = len(command.effects.writes)
             (command.write if may_write else command.read)(Argument(name))
+            command.effects.guesses += command.effects.writes[before:]
 
 
 def run_sed(command: Command, _: str, args: list[Argument]) -> None:
