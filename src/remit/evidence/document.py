@@ -236,7 +236,7 @@ class _Walker:
                     lines=lines if is_location else "",
                     column=head,
                     states_lines=is_stated and bool(columns.locations or columns.keyed),
-                    may_be_route=is_request or fold(head) in _ROUTE_COLUMNS,
+                    may_be_route=is_request or column in columns.routes,
                 )
 
     def _cells(self, row: Row, count: int) -> tuple[str, ...]:
@@ -288,6 +288,7 @@ class _Columns:
         files = {index for index, column in enumerate(table.columns) if _is_file_column(column)}
         numbered = {column for column in files if len(files) > 1 and _has_only_numbers(table, column)}
         self._numbered = numbered if numbered != files else set()
+        self.routes = {index for index, name in enumerate(self._names) if name in _ROUTE_COLUMNS}
         self.locations = files - self._numbered
         names = set(self._names)
         self._has_lines = bool(self._numbered) or not (

@@ -161,20 +161,23 @@ def _read_claims(
     for row in table_rows(pieces):
         if row[0].kind == "code":
             fences.append((row[0], reader.lines.file_above(row[0])))
-            claims.extend(islice(_commands(row[0], (), reader, strict=strict), MAX_CLAIMS + 1))
+            claims.extend(_commands(row[0], (), reader, strict=strict))
             continue
         if row[0].row:
             rows[row[0].row] = tuple(row)
         for segment, references, linked in _references(row, reader, permalinks):
-            near = [place for place in above if segment.group - place.segment.group <= 1]
-            claims.extend(inline_quotes(segment, near, references))
+            if "`" in segment.text:
+                near = [place for place in above if segment.group - place.segment.group <= 1]
+                claims.extend(inline_quotes(segment, near, references))
             claims.extend(_commands(segment, references, reader, strict=strict))
-            claims.extend(() if strict else anchor_claims(segment))
+            if not strict:
+                claims.extend(anchor_claims(segment))
+            if found := [*linked, *references]:
+                places += found
+                by_line.setdefault(segment.line, []).extend(found)
             above = references[-1:] or above
-            places += [*linked, *references]
             if len(places) + len(claims) > MAX_CLAIMS:
                 raise TooManyClaims
-            by_line.setdefault(segment.line, []).extend([*linked, *references])
     planned = planned_files(document, workspace) if kind.name == "design" and workspace is not None else frozenset()
     places = [_with_plan(place, planned) for place in places]
     headings = Headings(pieces)
@@ -195,12 +198,13 @@ def _read_claims(
     return _Read(every, headings, rows, surroundings, title)
 
 
-def _commands(segment: Segment, references: Sequence[Claim], reader: PlaceReader, *, strict: bool) -> Iterator[Claim]:
-    """Yield the commands of a segment, and its paths that are not written as references."""
+def _commands(segment: Segment, references: Sequence[Claim], reader: PlaceReader, *, strict: bool) -> list[Claim]:
+    """Return the commands of a segment, and its paths that are not written as references."""
     commands = list(islice(command_claims(segment, is_strict=strict), MAX_CLAIMS + 1))
-    yield from commands
     if not strict:
-        yield from reader.read_known(segment, [*references, *commands], is_shell=is_shell(segment))
+        known = reader.read_known(segment, [*references, *commands], is_shell=is_shell(segment))
+        commands += islice(known, MAX_CLAIMS + 1)
+    return commands
 
 
 def _foreign_commits(

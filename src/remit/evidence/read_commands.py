@@ -59,7 +59,8 @@ def command_claims(segment: Segment, *, is_strict: bool = False) -> Iterator[Cla
             if "#" in line:
                 yield from _method_claims(segment, text[start:end], segment.line, start)
     yield from _test_claims(segment, text, segment.line, 0)
-    yield from _commit_claims(segment, is_strict=is_strict)
+    if _HEX_DIGITS.search(text) is not None:
+        yield from _commit_claims(segment, is_strict=is_strict)
 
 
 def command_of(claim: Claim) -> ToolCommand | None:
@@ -248,6 +249,8 @@ def _method_claims(segment: Segment, code: str, line_number: int, offset: int) -
 _HASH = lazy_pattern(
     r"(?<![\w/@#.=\-])(?<!sha\d:)(?<!sha\d{3}:)([0-9a-f]{7,40})(?![\w/\-]|\.\w|(?:…|\.\.\.)(?![0-9a-f]{7}))"
 )
+#: What each hash has. A text without it is not searched for what it calls a commit.
+_HEX_DIGITS = lazy_pattern(r"[0-9a-f]{7}")
 #: Hardly any hash has these digits; made-up ones do.
 _BLANK_HASH = lazy_pattern(r"abc123|a1b2c3|123456|abcdef|deadbee|cafebab")
 #: Not `revision`: that is nearly always a database migration.

@@ -15,7 +15,7 @@ import msgspec
 
 from remit.evidence.document import Segment, is_label
 from remit.evidence.file_names import CJK, PORTS
-from remit.evidence.grammar import WrittenReference, may_cite
+from remit.evidence.grammar import WrittenReference
 from remit.evidence.line_ranges import COUNTS, DASH, LINE_WORDS, MAX_LINE, Range, is_count_next, measures
 from remit.lazy import lazy_pattern
 
@@ -147,8 +147,11 @@ class LineReader:
     def read(
         self, segment: Segment, references: list[WrittenReference], row: Iterable[Segment]
     ) -> Iterator[CarriedLine]:
-        """Yield the references of a segment whose file is named elsewhere; `references` are its others."""
-        if segment.states_lines or not _has_hint(segment.text):
+        """Yield the references of a segment that `may_cite`, and names their file elsewhere.
+
+        `references` are its others.
+        """
+        if segment.states_lines or _HINT.search(segment.text) is None:
             return
         yield from _second_ranges(segment.text, references)
         for mention in _mentions(_masked(segment.text, references), segment):
@@ -242,10 +245,6 @@ class LineReader:
 def _introduces(text: str) -> bool:
     """Return whether a line introduces what follows: it ends with a colon, or is a label."""
     return text.rstrip("*_` ").endswith((":", "：")) or is_label(text)
-
-
-def _has_hint(text: str) -> bool:
-    return may_cite(text) and _HINT.search(text) is not None
 
 
 def _mentions(text: str, segment: Segment) -> Iterator[_Mention]:

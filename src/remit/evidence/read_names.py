@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from keyword import kwlist
 
 import msgspec
@@ -368,6 +369,7 @@ def name_of_row(cells: Sequence[Segment], location: Segment) -> NameMention | No
     return min(named, key=lambda entry: entry[0])[1] if named else None
 
 
+@lru_cache(maxsize=256)  # each row of a table has the same columns
 def _rank_of_column(column: str) -> int:
     """Return the rank of a column; 0 if it does not name what is at the location."""
     words = {fold(word) for word in _WORD.findall(column)} - _JOINING

@@ -126,8 +126,9 @@ class PlaceReader:
         """Return the references of one segment; `row` are the segments of its table row."""
         if not segment.lines and (canonical := canonical_reference(segment.text)) is not None:
             return self._claims(segment, [canonical], {}, row) if self._is_claim(segment, canonical) else []
-        written = self._written_in(segment)
-        carried = {line.written: line for line in self.lines.read(segment, written, row)}
+        cites = may_cite(segment.text)
+        written = self._written_in(segment, cites=cites)
+        carried = {line.written: line for line in self.lines.read(segment, written, row)} if cites else {}
         if carried:
             written = sorted([*written, *carried], key=attrgetter("start"))
         return self._claims(segment, written, carried, row) if written else []
@@ -193,10 +194,9 @@ class PlaceReader:
                 if number:
                     claim = replace(claim, notes=claim.notes | {"listed"})
                 is_named = name is not None and number == len(listed) - 1
-                is_shown_alone = len(listed) > 1 or (bool(segment.lines) and claim.line is not None)
-                location = format_location(Location(claim.path, claim.line), claim.end_line)
-                label = location if is_shown_alone else claim.text.replace("`", "")
-                claims.append(replace(_with_name(claim, name) if is_named and name else claim, label=label))
+                if len(listed) > 1 or (segment.lines and claim.line is not None):  # its words are not its location
+                    claim = replace(claim, label=format_location(Location(claim.path, claim.line), claim.end_line))
+                claims.append(_with_name(claim, name) if is_named and name else claim)
         return claims
 
     def _claim(
@@ -218,15 +218,16 @@ class PlaceReader:
             end_line=reference.end_line,
             notes=notes,
             others=others,
+            label=reference.text.replace("`", ""),
             start=reference.start,
             end=reference.end,
         )
 
-    def _written_in(self, segment: Segment) -> list[WrittenReference]:
-        """Return the references of a segment that name their file."""
+    def _written_in(self, segment: Segment, *, cites: bool) -> list[WrittenReference]:
+        """Return the references of a segment that name their file. `cites`: it may have one with a line."""
         text = segment.text
         may_name_path = segment.is_location or "`" in text or _LINK in text
-        if not may_name_path and not may_cite(text):
+        if not may_name_path and not cites:
             return []
         written = references_in(text, self.exists, bare=may_name_path, is_sentence=not segment.is_location)
         if segment.may_be_route:

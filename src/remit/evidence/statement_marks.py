@@ -147,11 +147,10 @@ def folded(text: str) -> str:
 def marks_of(text: str) -> TextMarks | None:
     """Return the marks of a text; None if it states nothing."""
     lower = folded(text)
-    # Marks of emphasis may be inside of a word: `pa**ss**ed`.
-    plain = lower.replace("**", "").replace("__", "").replace("~~", "")
-    versions = (lower,) if len(plain) == len(lower) else (lower, plain)
+    plain = _without_emphasis(lower)
+    versions = (lower, plain) if plain else (lower,)
     kinds = _ASCII if lower.isascii() else _ALL
-    present = [tuple(mark for mark in marks if mark in lower or mark in plain) for marks in kinds]
+    present = [tuple([mark for mark in marks if mark in lower or mark in plain]) for marks in kinds]
     if not any(present):
         return None
     lines: set[int] = set()
@@ -160,6 +159,20 @@ def marks_of(text: str) -> TextMarks | None:
             lines.update(lines_with(version, mark))
     outcomes, ran, verbs, agents, _ = present
     return TextMarks(outcomes, ran, verbs, agents, frozenset(lines))
+
+
+def _without_emphasis(text: str) -> str:
+    """Remove marks of emphasis, which may be in a word: `pa**ss**ed`. Lines without such a mark are empty."""
+    if "**" not in text and "__" not in text and "~~" not in text:
+        return ""
+    return "\n".join(
+        [
+            line.replace("**", "").replace("__", "").replace("~~", "")
+            if "**" in line or "__" in line or "~~" in line
+            else ""
+            for line in text.split("\n")
+        ]
+    )
 
 
 def lines_with(text: str, mark: str) -> Iterator[int]:
