@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 ROWS = Path(__file__).resolve().parent / "audited.jsonl"
 #: A blind set was not read before it was judged. After that it was used to correct the reader and the judge.
-BLIND = tuple(f"blind{number}" for number in range(1, 13))
+BLIND = tuple(f"blind{number}" for number in range(1, 14))
 SETS = ("dev1", "dev2", *BLIND, "planted")
 KINDS = ("run", "change", "place", "delegation")
 OUTCOMES = ("contradicted", "unseen", "verified", "unchecked", "not-read")

@@ -40,6 +40,7 @@ SETS = (
     "blind4",
     "blind5",
     "blind6",
+    "blind7",
     "guides1",
     "guides2",
     "guides3",
