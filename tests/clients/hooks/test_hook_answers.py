@@ -7,10 +7,12 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.verify_commands import git
 
 from remit.clients.hooks import responses
-from remit.clients.hooks.main_stop import contradictions
+from remit.clients.hooks.main_stop import contradictions, may_state_claims
 from remit.clients.hooks.project import ProjectContext
+from remit.gate.session import SessionState
 
 
 def test_answers_have_the_shapes_of_the_client() -> None:
@@ -106,3 +108,49 @@ def test_the_name_of_a_file_does_not_deny_it(tmp_path: Path, answer: str, wrong:
     (tmp_path / "app").mkdir()
     found = contradictions(answer, "", cast("Any", None), ProjectContext(str(tmp_path)))
     assert [entry.message.rpartition(": ")[0] for entry in found] == wrong
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """Return a repository with one file, whose last commit has `old_total` and whose work tree has `total`."""
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "cart.py").write_text("def old_total():\n    return 1\n", encoding="utf-8")
+    for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "Begin"]):
+        git(tmp_path, *arguments)
+    (tmp_path / "app" / "cart.py").write_text("def total():\n    return 1\n", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("answer", "wrong"),
+    [
+        ("The check is `frob_mac()` in `app/cart.py:1`.", ["app/cart.py:1"]),
+        ("`frob_mac()` in `app/cart.py` is wrong.", ["app/cart.py"]),
+        ("I added `frob_mac()` in `app/cart.py:1`.", ["app/cart.py:1"]),
+        ("`total()` in `app/cart.py:1` returns 1.", []),
+        ("There is no `frob_mac()` in `app/cart.py`.", []),
+        ("I replaced `old_total()` in `app/cart.py:1` by `total()`.", []),
+    ],
+)
+def test_a_name_that_exists_nowhere_is_sent_back(shop: Path, answer: str, wrong: list[str]) -> None:
+    found = contradictions(answer, "", cast("Any", None), ProjectContext(str(shop)))
+    assert [entry.message.partition(": ")[0] for entry in found] == wrong
+    assert may_state_claims(answer, ())
+    for entry in found:
+        assert entry.message.endswith("`frob_mac` exists nowhere in this checkout")
+
+
+def test_a_name_is_not_sent_back_if_the_session_made_a_commit(shop: Path) -> None:
+    use = {"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "git commit -am 'Rename it'"}}
+    result = {"type": "tool_result", "tool_use_id": "1", "content": "[main 1234567] Rename it"}
+    lines = [
+        {"type": "assistant", "cwd": str(shop), "message": {"content": [use]}},
+        {"type": "user", "cwd": str(shop), "message": {"content": [result]}},
+    ]
+    transcript = shop / "session.jsonl"
+    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    answer = "The name was `older_total()` in `app/cart.py:1`."
+    state, context = SessionState(), ProjectContext(str(shop))
+    assert contradictions(answer, str(transcript), state, context) == []
+    transcript.unlink()
+    assert len(contradictions(answer, str(transcript), state, context)) == 1

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from remit.acceptance import judge_report
 from remit.checking import Options
 from remit.clients.hooks.after_call import compare_background, compare_unfinished
-from remit.clients.hooks.judging import is_readable
+from remit.clients.hooks.judging import commit_of, is_readable
 from remit.clients.hooks.payload import flag, text
 from remit.clients.hooks.project import ProjectContext
 from remit.clients.hooks.responses import Answer, block, merge, message
@@ -20,6 +20,7 @@ from remit.clients.transcripts.reading import read_transcripts
 from remit.contract.feedback import agent_title, neutralize
 from remit.errors import UsageError
 from remit.evidence.claims import statement_message
+from remit.evidence.commands import git_verbs
 from remit.evidence.judge_statements import StatementJudge
 from remit.evidence.model import Checked
 from remit.evidence.read_statements import read_statements
@@ -32,6 +33,7 @@ from remit.gate.session import SessionState
 from remit.gate.session_entries import UntrueStatement
 from remit.gate.session_store import read_session
 from remit.lazy import lazy_pattern
+from remit.workspace.files import Absent
 
 #: Agents that a message about an early answer names.
 _MAX_NAMED = 5
@@ -202,6 +204,8 @@ _MAX_ROLLOUTS = 300
 _HEAD_BYTES = 1000
 _MAX_LISTED = 10
 _MAX_STATEMENT = 600
+#: A name and its file have this many marks of code.
+_MARKS = 4
 #: An answer with one of these words may state a claim.
 _WORDS = (
     *(
@@ -224,9 +228,10 @@ _WORDS = (
     *("テスト", "ビルド", "コミット", "プッシュ", "修正", "追加", "変更", "更新", "作成", "削除", "実装", "チェック"),
     *("测试", "构建", "编译", "提交", "推送", "修", "添加", "新增", "更", "创建", "删", "移除", "实现", "检查", "重构"),
 )
-#: Outcomes of a location that does not exist, and the rules that report it.
+#: Reasons and outcomes of what does not exist, and the rules that report it.
 _ABSENT = ("missing-file", "out-of-range")
-_ABSENT_RULES = ("reference-missing-file", "reference-out-of-range")
+_NOWHERE = "name-nowhere"
+_ABSENT_RULES = ("reference-missing-file", "reference-out-of-range", "symbol-missing")
 _SENTENCE = lazy_pattern(r"[^.!?\n。！？]*(?:[.!?](?=\S)[^.!?\n。！？]*)*[.!?。！？]?")
 #: The sentence denies a location, or speaks about the future.
 _DENIED = lazy_pattern(
@@ -247,7 +252,7 @@ def may_state_claims(answer: str, agents: Iterable[str]) -> bool:
     lower = answer.lower()
     if not 0 < len(answer) <= MAX_CHARACTERS:
         return False
-    if any(word in lower for word in _WORDS):
+    if any(word in lower for word in _WORDS) or lower.count("`") >= _MARKS:
         return True
     if any(before.isalnum() and after.isdigit() for before, after in _around_colons(lower)):
         return True
@@ -331,7 +336,7 @@ def _subagent_transcripts(transcript: str) -> list[str]:
 
 
 def _code(answer: str, receipts: list[Receipt] | None, context: ProjectContext) -> Iterator[Contradiction]:
-    """Yield the cited locations that do not exist, and quotes of files that the session did not change."""
+    """Yield the cited locations and names that do not exist, and quotes of files that the session did not change."""
     judged = judge_report(answer, Options(profile="claims", strict=True), context.project, path="answer.md")
     broken: dict[int, list[str]] = {}
     for violation in judged.violations:
@@ -344,9 +349,15 @@ def _code(answer: str, receipts: list[Receipt] | None, context: ProjectContext) 
     for verdict in judged.verdicts:
         for reference in verdict.evidence.references:
             line = lines[reference.at - 1] if 0 < reference.at <= len(lines) else ""
-            is_absent = reference.outcome in _ABSENT and reference.at in broken
+            is_absent = reference.outcome in _ABSENT or (
+                reference.reason == _NOWHERE and not _may_have_removed(reference, receipts, context)
+            )
             sentence = _sentence_with(line, reference.text)
-            if is_absent and not _DENIED.search(_without_places(sentence, verdict.evidence.references)):
+            if (
+                is_absent
+                and reference.at in broken
+                and not _DENIED.search(_without_places(sentence, verdict.evidence.references))
+            ):
                 reason = _reason_for(reference.display_text, broken[reference.at])
                 yield Contradiction(sentence, reason, reason)
         for quote in verdict.evidence.quotes:
@@ -354,6 +365,22 @@ def _code(answer: str, receipts: list[Receipt] | None, context: ProjectContext) 
                 reason = f"the quoted code is not in {quote.path}"
                 line = lines[quote.at - 1] if 0 < quote.at <= len(lines) else ""
                 yield Contradiction(line or quote.path, reason, reason)
+
+
+def _may_have_removed(reference: Checked, receipts: list[Receipt] | None, context: ProjectContext) -> bool:
+    """Return whether the session may have removed a name that exists nowhere: an answer names what it replaced."""
+    commands = [receipt.command for receipt in receipts or () if receipt.action == "run"]
+    if any("commit" in git_verbs(command) for command in commands if "git" in command):
+        return True
+    committed = open_workspace(context.project, "HEAD") if commit_of(context) else None
+    if committed is None:
+        return False
+    try:
+        file = committed.read(reference.path)
+        name = reference.symbol.partition("|")[0].rpartition(".")[2]
+        return not isinstance(file, Absent) and name in file.text
+    finally:
+        committed.close()
 
 
 def _without_places(sentence: str, references: Iterable[Checked]) -> str:
