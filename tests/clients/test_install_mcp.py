@@ -19,6 +19,7 @@ from remit.clients.setup import mcp_entry
 from remit.clients.setup.file_changes import read_record
 from remit.clients.setup.install import plan_install
 from remit.clients.setup.mcp_entry import _with_server, _without_server, json_server_file, server_problem
+from remit.clients.setup.target import McpFile
 from remit.errors import UsageError
 
 ENTRY = {"command": sys.executable, "args": ["-I", "-m", "remit", "mcp"]}
@@ -197,11 +198,36 @@ def test_every_byte_of_a_toml_file_comes_back(site: Site, text: str) -> None:
     file.write_bytes(text.encode())
     install(site, "codex")
     install(site, "codex")
-    assert parsed(file)["mcp_servers"]["remit"] == ENTRY
+    assert parsed(file)["mcp_servers"]["remit"] == ENTRY | {"startup_timeout_sec": 60}
     # The client adds tables itself, such as the trust of a folder.
     file.write_bytes(file.read_bytes() + b"\n[added]\nlater = 1\n")
     uninstall(site, "codex")
     assert file.read_bytes() == text.encode() + b"\n[added]\nlater = 1\n"
+
+
+@pytest.mark.parametrize("is_installed_again", [False, True])
+def test_a_table_of_an_earlier_version_works_and_is_replaced_by_the_next_install(
+    site: Site, monkeypatch: pytest.MonkeyPatch, *, is_installed_again: bool
+) -> None:
+    file = site.project / ".codex/config.toml"
+    file.parent.mkdir()
+    file.write_text('model = "gpt-5.5"\n', encoding="utf-8")
+    client = CLIENTS["codex"]
+    target = client.find_target(site.project, is_user=False)
+    newer = client.mcp_file(target)
+    assert isinstance(newer, McpFile)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(client), "mcp_file", lambda *_: newer._replace(entry=ENTRY))
+        install(site, "codex")
+    assert parsed(file)["mcp_servers"]["remit"] == ENTRY
+    record = read_record(target)
+    assert record is not None
+    assert server_problem(target, record) == ""
+    if is_installed_again:
+        install(site, "codex")
+        assert parsed(file)["mcp_servers"]["remit"] == newer.entry
+    uninstall(site, "codex")
+    assert file.read_text(encoding="utf-8") == 'model = "gpt-5.5"\n'
 
 
 def test_a_lost_record_does_not_leave_the_table(site: Site) -> None:

@@ -34,6 +34,8 @@ EVENTS: dict[str, int] = {
 #: What the user does once: Codex skips hooks that the user has not reviewed, without a message.
 TRUST = "start `codex` in this project, trust the folder, and approve Remit's hooks with `/hooks`"
 _SECONDS = 20.0
+#: How long Codex waits for the MCP server. Its default, 10 s, is too short on a slow or busy machine.
+_START_SECONDS = 60
 _MAX_LINE = 4_000_000
 #: An edit of code by the orchestrator, which the standard mode denies.
 _EDIT = {
@@ -87,7 +89,7 @@ class Codex(ClientSetup):
 
     def mcp_file(self, target: InstallTarget) -> McpFile:
         """Return the settings of the project or of the user."""
-        entry = {"command": COMMAND[0], "args": list(COMMAND[1:])}
+        entry = {"command": COMMAND[0], "args": list(COMMAND[1:]), "startup_timeout_sec": _START_SECONDS}
         note = target.machine_note("" if target.is_user else "Codex reads it in a trusted project")
         return McpFile(target.folder / "config.toml", "mcp_servers", entry, note, empty="")
 

@@ -120,7 +120,16 @@ def server_problem(target: InstallTarget, record: InstallRecord) -> str:
         return str(error)
     if present is None:
         return f"{target.display_path(file.path)} lacks the MCP server {NAME!r}"
-    return "" if present == file.entry else f"{target.display_path(file.path)} has another MCP server {NAME!r}"
+    return (
+        ""
+        if present == file.entry or _is_earlier(present, file, record.mcp)
+        else f"{target.display_path(file.path)} has another MCP server {NAME!r}"
+    )
+
+
+def _is_earlier(present: Mapping[str, Any], file: McpFile, added: AddedServer) -> bool:
+    """Return whether an entry is the one that an earlier version added, which starts this installation."""
+    return present == added.entry and all(present.get(key) == file.entry.get(key) for key in ("command", "args"))
 
 
 def _is_toml(file: McpFile) -> bool:
