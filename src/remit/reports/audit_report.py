@@ -67,9 +67,12 @@ class AuditStatement(msgspec.Struct):
     line: str
     #: A stable word for the proof.
     reason: str = ""
-    #: The lines of the transcript with the sentence and with the call that shows it, from 1; 0: unknown.
+    #: The lines with the sentence and with the call that shows it, from 1; 0: unknown.
     stated_at: int = 0
     called_at: int = 0
+    #: The files of these lines: the transcript of a subagent may be another one than that of its session.
+    path: str = ""
+    called_in: str = ""
 
     @property
     def rank(self) -> int:
@@ -226,7 +229,7 @@ def _statement_lines(statement: AuditStatement, session: AuditSession | None, co
     project = session.project if session is not None else ""
     where = f"{day_of(statement.at)}  {_name(project)}  {escape_control(statement.agent)}"
     said, proof = f"“{escape_control(statement.text)}”", escape_control(proof_of(statement))
-    place = place_of(statement, session)
+    place = place_of(statement)
     style = {"contradicted": "bold red", "unseen": "yellow", "verified": "green"}.get(statement.outcome, "dim")
     if columns is None:
         parts = (where, statement.outcome, said, proof, place)
@@ -240,12 +243,16 @@ def _statement_lines(statement: AuditStatement, session: AuditSession | None, co
         yield from ([Piece(row, "dim")] for row in wrap_text(place, columns, _MARGIN, keeps_paths=True))
 
 
-def place_of(statement: AuditStatement, session: AuditSession | None) -> str:
-    """Return where the transcript has the sentence and the call that shows it: `a.jsonl:14, call at line 12`."""
-    if session is None or not session.path or not statement.stated_at:
+def place_of(statement: AuditStatement) -> str:
+    """Return where the sentence and the call that shows it are: `a.jsonl:14, call at line 12`."""
+    if not statement.path or not statement.stated_at:
         return ""
-    call = f", call at line {statement.called_at}" if statement.called_at else ""
-    return f"{escape_control(session.path)}:{statement.stated_at}{call}"
+    call = ""
+    if statement.called_at:
+        is_same = statement.called_in == statement.path
+        line = f"line {statement.called_at}" if is_same else f"{statement.called_in}:{statement.called_at}"
+        call = f", call at {line}"
+    return escape_control(f"{statement.path}:{statement.stated_at}{call}")
 
 
 def heading_of(outcome: AuditOutcome, audit: AuditReport) -> str:
@@ -344,7 +351,7 @@ def audit_markdown(audit: AuditReport) -> str:
 def _fields(entry: AuditStatement, session: AuditSession | None) -> tuple[str, ...]:
     project = _name(session.project if session is not None else "")
     proof = proof_of(entry) or entry.outcome
-    return day_of(entry.at), project, entry.agent, entry.text, proof, place_of(entry, session)
+    return day_of(entry.at), project, entry.agent, entry.text, proof, place_of(entry)
 
 
 def _cell(text: str) -> str:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from remit.clients.transcripts.auditing import audit, audit_file
 from remit.clients.transcripts.find import TranscriptFile, UnreadableFile, default_folders, find_transcripts
-from remit.reports.audit_report import ALL_OUTCOMES, AuditReport, AuditStatement
+from remit.reports.audit_report import ALL_OUTCOMES, AuditReport, AuditStatement, audit_lines, place_of
 
 FAILED = "====== 2 failed, 46 passed in 0.91s ======"
 PASSED = "====== 48 passed in 0.90s ======"
@@ -530,10 +530,24 @@ class TestSubagents:
         assert [entry.outcome for entry in audited(tmp_path, every=True).statements] == ["verified"]
 
     def test_its_failed_run_contradicts_the_session(self, tmp_path: Path) -> None:
-        write(tmp_path / "s1.jsonl", self.asked().says(CLAIM).lines)
-        write(tmp_path / "agent-a1b2.jsonl", run_of_subagent(output=FAILED))
+        path = write(tmp_path / "s1.jsonl", self.asked().says(CLAIM).lines)
+        other = write(tmp_path / "agent-a1b2.jsonl", run_of_subagent(output=FAILED))
         [statement] = contradicted(tmp_path)
         assert (statement.outcome, statement.agent, statement.line) == ("contradicted", "main", FAILED)
+        assert (statement.path, statement.stated_at) == (str(path), 4)
+        assert (statement.called_in, statement.called_at) == (str(other), 2)
+        assert place_of(statement) == f"{path}:4, call at {other}:2"
+
+    @pytest.mark.parametrize("place", ["agent-a1b2.jsonl", "s1/subagents/agent-a1b2.jsonl"])
+    def test_its_own_statement_has_the_place_in_its_own_file(self, tmp_path: Path, place: str) -> None:
+        write(tmp_path / "s1.jsonl", self.asked().lines)
+        session = ClaudeCode().asks("Run the tests.").runs("pytest -q", FAILED).says(CLAIM)
+        path = write(tmp_path / place, [{**line, "isSidechain": True, "agentId": "a1b2"} for line in session.lines])
+        report = audited(tmp_path)
+        [statement] = report.statements
+        assert CLAIM in path.read_text("utf-8").splitlines()[statement.stated_at - 1]
+        assert (statement.path, statement.called_in, statement.called_at) == (str(path), str(path), 2)
+        assert f"  {path}:4, call at line 2" in "".join(piece.text for line in audit_lines(report) for piece in line)
 
     def test_without_its_file_the_record_is_incomplete(self, tmp_path: Path) -> None:
         write(tmp_path / "s1.jsonl", self.asked().says(CLAIM).lines)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from remit.clients.transcripts.find import TranscriptFile, UnreadableFile, subagent_files
-from remit.clients.transcripts.whole_sessions import Said, Session, read_sessions, with_subagents
+from remit.clients.transcripts.whole_sessions import CallPlace, Said, Session, read_sessions, with_subagents
 from remit.deciding_files import CLIENTS
 from remit.evidence.commands import only_reads
 from remit.evidence.judge_statements import StatementJudge
@@ -145,7 +145,7 @@ def audit_file(path: Path, subagents: tuple[Path, ...] = ()) -> FileAudit | str:
         read = [with_subagents(session, subagents) for session in read_sessions(path)]
     except OSError as error:
         return error.strerror or str(error)
-    audited = [(_described(session, path), list(_statements(session))) for session in read]
+    audited = [(_described(session, path), list(_statements(session, str(path)))) for session in read]
     return FileAudit(audited, sum(session.skipped for session in read))
 
 
@@ -160,7 +160,8 @@ def _described(session: Session, path: Path) -> AuditSession:
     )
 
 
-def _statements(session: Session) -> Iterator[tuple[str, AuditStatement]]:
+def _statements(session: Session, path: str) -> Iterator[tuple[str, AuditStatement]]:
+    """Yield the statements of a session, each with the key of its text. `path` is the file with the texts."""
     record = SessionRecord()
     judge = StatementJudge(record, has_subagents=session.has_subagents)
     calls = iter(session.receipts)
@@ -189,7 +190,7 @@ def _statements(session: Session) -> Iterator[tuple[str, AuditStatement]]:
             result = checked if final.fails else final
             if result.outcome == "contradicted" and not _is_provable(result, entry, session.receipts, begins):
                 result = msgspec.structs.replace(result, outcome="unchecked", reason="run-unclear", why=_other(result))
-            yield entry.text.key, _statement(session, entry, result)
+            yield entry.text.key, _statement(session, path, entry, result)
 
 
 def _is_provable(checked: CheckedStatement, entry: Said, receipts: Sequence[Receipt], begins: int) -> bool:
@@ -217,7 +218,7 @@ def _other(checked: CheckedStatement) -> str:
     return f"it may be about another run than `{checked.command}`, which {shown}"
 
 
-def _statement(session: Session, entry: Said, checked: CheckedStatement) -> AuditStatement:
+def _statement(session: Session, path: str, entry: Said, checked: CheckedStatement) -> AuditStatement:
     outcome: AuditOutcome = "unchecked"
     if checked.outcome in ("contradicted", "unseen", "verified"):
         outcome = checked.outcome
@@ -227,6 +228,7 @@ def _statement(session: Session, entry: Said, checked: CheckedStatement) -> Audi
     if outcome == "unseen" and session.is_continued:
         outcome, reason = "unchecked", "record-incomplete"
         why = f"{why}, but it continues another session, whose calls are not in the file"
+    called = session.call_places[checked.call - 1] if checked.call else CallPlace("")
     return AuditStatement(
         session=session.id,
         agent=entry.text.agent,
@@ -239,7 +241,9 @@ def _statement(session: Session, entry: Said, checked: CheckedStatement) -> Audi
         line=_safe(checked.line, _MAX_PROOF),
         reason=reason,
         stated_at=entry.line,
-        called_at=session.call_lines[checked.call - 1] if checked.call else 0,
+        called_at=called.line,
+        path=path,
+        called_in=called.path,
     )
 
 

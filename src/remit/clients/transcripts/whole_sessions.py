@@ -264,6 +264,14 @@ class Shown(NamedTuple):
     calls: int
 
 
+class CallPlace(NamedTuple):
+    """Where a call begins."""
+
+    path: str
+    #: The number of its line in the file, from 1; 0: it is not in a file with lines.
+    line: int = 0
+
+
 class Session(msgspec.Struct, frozen=True):
     """A session, or the part of one that a file has."""
 
@@ -285,8 +293,8 @@ class Session(msgspec.Struct, frozen=True):
     is_continued: bool = False
     #: Whether the calls of its subagents are among the calls.
     has_subagents: bool = False
-    #: The lines of the file that begin the calls, from 1; 0: in another file.
-    call_lines: tuple[int, ...] = ()
+    #: Where the calls begin, in the order of the receipts: those of subagents are in other files.
+    call_places: tuple[CallPlace, ...] = ()
 
 
 def read_sessions(path: Path) -> Iterator[Session]:
@@ -369,7 +377,7 @@ class _SpokenSession:
             shown=tuple(Shown(words, counts.get(number, 0)) for number, words in self._shown),
             skipped=self._skipped,
             is_continued=bool(self._is_continued),
-            call_lines=starts if self._has_lines else (0,) * len(starts),
+            call_places=tuple(CallPlace(path, start if self._has_lines else 0) for start in starts),
         )
 
 
@@ -378,34 +386,30 @@ def with_subagents(session: Session, paths: Iterable[Path]) -> Session:
     files = list(paths) if session.said else []
     if not files:
         return session
-    others: list[Receipt] = []
+    others: list[tuple[Receipt, CallPlace]] = []
     for path in files:
-        others += _read_calls(_decoded_lines(path), [], str(path), session.client)[1]
-    others.sort(key=lambda receipt: receipt.time or "")
-    merged: list[Receipt] = []
-    lines: list[int] = []
+        _, receipts, starts = _read_calls(_decoded_lines(path), [], str(path), session.client)
+        others += zip(receipts, (CallPlace(str(path), start) for start in starts), strict=True)
+    waiting = deque(sorted(others, key=lambda other: other[0].time or ""))
+    merged: list[tuple[Receipt, CallPlace]] = []
     #: The number of calls before each call of the session.
     places: list[int] = []
-    waiting = deque(others)
-    for receipt, line in zip(session.receipts, session.call_lines, strict=True):
-        while waiting and receipt.time and (waiting[0].time or "") < receipt.time:
+    for receipt, place in zip(session.receipts, session.call_places, strict=True):
+        while waiting and receipt.time and (waiting[0][0].time or "") < receipt.time:
             merged.append(waiting.popleft())
-            lines.append(0)
         places.append(len(merged))
-        merged.append(receipt)
-        lines.append(line)
+        merged.append((receipt, place))
     places.append(len(merged) + len(waiting))
     merged += waiting
-    lines += [0] * len(waiting)
     asked = sum(receipt.tool in AGENT_TOOLS and not receipt.failed for receipt in session.receipts)
     return msgspec.structs.replace(
         session,
-        receipts=tuple(merged),
+        receipts=tuple(receipt for receipt, _ in merged),
         said=tuple(said._replace(calls=places[said.calls]) for said in session.said),
         turn_ends=tuple(places[count] for count in session.turn_ends),
         shown=tuple(shown._replace(calls=places[shown.calls]) for shown in session.shown),
         has_subagents=len(files) >= asked,
-        call_lines=tuple(lines),
+        call_places=tuple(place for _, place in merged),
     )
 
 
