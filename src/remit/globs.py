@@ -13,6 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    #: The parts of a path in lower case, each with whether it may match several names.
+    NameParts = list[tuple[str, bool]]
+
 #: A pattern with more alternatives is a mistake, or is meant to use up memory.
 MAX_CHOICES = 128
 MAX_PATH_LENGTH = 4096
@@ -174,6 +177,11 @@ def brace_alternatives(glob: str, limit: int) -> list[str]:
 def is_glob(path: str) -> bool:
     """Return whether a path may match several files."""
     return any(letter in path for letter in "*?[") or ("{" in path and "," in path)
+
+
+def split_name(name: str) -> NameParts:
+    """Return the parts of a path in lower case, each with whether it may match several names."""
+    return [(part, is_glob(part)) for part in name.lower().split("/")]
 
 
 def find_matches(root: str, glob: str, limit: int) -> list[str] | None:

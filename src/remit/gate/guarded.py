@@ -6,12 +6,13 @@ import os
 
 from remit.deciding_files import deciding_parts
 from remit.gate.record_store import state_folder
-from remit.globs import is_glob, part_matches
+from remit.globs import part_matches, split_name
 from remit.regular_files import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from remit.gate.settings import GateSettings
+    from remit.globs import NameParts
 
 #: Parts of the user's folder of the client that the client's own tools write.
 _CLIENT_WRITES = ("plans", "projects", "todos", "shell-snapshots", "file-history", "statsig", "ide")
@@ -50,21 +51,34 @@ def reaches(name: str, guarded: str, *, whole: bool = True) -> bool:
 
     Both may have wildcards. Case is ignored, as on some file systems.
     """
-    parts, wanted = name.lower().split("/"), guarded.lower().rstrip("/").split("/")
-    if len(parts) < len(wanted) and not whole and "**" not in parts:
+    return reaches_parts(split_name(name), split_name(guarded.rstrip("/")), whole=whole)
+
+
+def reaches_parts(name: NameParts, guarded: NameParts, *, whole: bool = True) -> bool:
+    """Return the same for names that `split_name` has split: one is compared with all that are guarded."""
+    if len(name) < len(guarded) and not whole and ("**", True) not in name:
         return False
-    for part, piece in zip(parts, wanted, strict=False):
+    for (part, is_open), (piece, has_wildcard) in zip(name, guarded, strict=False):
         if part == "**":
             return True
-        if part != piece and not (is_glob(part) and part_matches(piece, part)) and not part_matches(part, piece):
+        if (
+            part != piece
+            and not (is_open and part_matches(piece, part))
+            and not (has_wildcard and part_matches(part, piece))
+        ):
             return False
     return True
 
 
 def is_guarded_name(name: str, settings: GateSettings) -> bool:
     """Return whether a file of the project, by its real name, is guarded."""
-    names = {name, *deciding_parts(name)}
-    return any(reaches(n, entry, whole=False) for n in names for entry in settings.guarded if not entry.startswith("/"))
+    names = [split_name(part) for part in {name, *deciding_parts(name)}]
+    return any(
+        reaches_parts(parts, guarded, whole=False)
+        for entry, guarded in settings.guarded_names
+        if not entry.startswith("/")
+        for parts in names
+    )
 
 
 def is_instruction(name: str) -> bool:

@@ -6,8 +6,8 @@ import os
 import stat
 
 from remit.deciding_files import deciding_parts
-from remit.gate.guarded import is_guarded_outside, reaches
-from remit.globs import MAX_PATH_LENGTH, expand_braces, matches_glob
+from remit.gate.guarded import is_guarded_outside, reaches, reaches_parts
+from remit.globs import MAX_PATH_LENGTH, expand_braces, matches_glob, split_name
 from remit.regular_files import read_regular
 
 TYPE_CHECKING = False
@@ -126,14 +126,15 @@ def is_guarded(target: ProjectPath, settings: GateSettings, project: str, *, who
     names: dict[str, None] = {}
     if target.inside:
         names = dict.fromkeys(part for name in expand_braces(target.name) for part in (name, *deciding_parts(name)))
-    for folder in settings.guarded:
+    split_names = [(name, split_name(name)) for name in names]
+    for folder, guarded in settings.guarded_names:
         if folder.startswith("/"):
             # The folder may be reached through a link.
             if reaches(target.real, folder) or reaches(target.real, os.path.realpath(folder)):
                 return True
             continue
-        for name in names:
-            if reaches(name, folder) or (whole and name == "."):
+        for name, parts in split_names:
+            if reaches_parts(parts, guarded) or (whole and name == "."):
                 return True
     if not target.inside and is_guarded_outside(target.real, project, whole=whole):
         return True

@@ -8,6 +8,7 @@ from remit.deciding_files import CLIENTS, DECIDING
 from remit.errors import ConfigurationError, did_you_mean
 from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES
 from remit.gate.rule_texts import FIRM, RULES
+from remit.globs import split_name
 from remit.regular_files import read_regular
 
 TYPE_CHECKING = False
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from remit.configuration import Configuration
+    from remit.globs import NameParts
 
 #: Mode -> what it may do besides recording. `deny`: deny a call, or ask a person about it. `return`: send back a report
 #: or a final answer that is not true. `install`: install agents with instructions, commands and permission rules.
@@ -111,12 +113,20 @@ class GateSettings:
         self.exceptions: tuple[Exemption, ...] = ()
         #: Folders, absolute or relative to the project.
         self.guarded = GUARDED
+        self._guarded_names: list[tuple[str, NameParts]] = []
         #: After an error in the gate: "open" allows the call with a warning, "closed" denies it.
         self.on_fault = "open"
         #: Subagents that are not under contract: "claims" checks their claims and sends a report back once, "observe"
         #: only records, "off" checks nothing.
         self.others = "claims"
         self.problems: list[str] = []
+
+    @property
+    def guarded_names(self) -> list[tuple[str, NameParts]]:
+        """The guarded folders, each with its parts. Reads need none of them."""
+        if not self._guarded_names:
+            self._guarded_names = [(name, split_name(name.rstrip("/"))) for name in self.guarded]
+        return self._guarded_names
 
     def may(self, power: str) -> bool:
         """Return whether the mode may do this, see `POWERS`."""
