@@ -328,3 +328,83 @@ def test_the_files_of_an_earlier_version_are_imported_once(folder: str) -> None:
     assert left == ["installed.json", "results/s1/1.a.json", "seal", "trusted.json"]
     (gate / "s2.json").write_text(json.dumps({**state, "session": "s2"}))
     assert open_store(folder).names("session") == ["s1"], "a file that is there later is not imported"
+
+
+def test_the_digest_is_that_of_the_file_after_every_kind_of_change(folder: str) -> None:
+    store = open_store(folder)
+    for name in ("a", "b", "c"):
+        store.put("one", name, name.encode())
+        store.put("two", name, name.encode())
+    changes: list[Callable[[], object]] = [
+        lambda: store.put("one", "a", b"new"),
+        lambda: store.remove("one", "b"),
+        lambda: store.remove("one", "none"),
+        lambda: store.put("names", "", b"c"),
+        lambda: store.remove_unnamed("one", "names"),
+        lambda: store.remove("one"),
+        lambda: store.keep_content(b"x"),
+        lambda: store.remove_old(("two",), days=-1),
+    ]
+    for number, make in enumerate(changes):
+        make()
+        again = RecordStore(folder, store.path)
+        assert store.digest_of_all() == again.digest_of_all(), number
+        again.verify()
+        assert not again.is_lost
+        again.close()
+
+
+def test_a_change_by_another_connection_is_noticed_at_the_start_of_a_transaction(folder: str) -> None:
+    store = open_store(folder)
+    store.put("one", "a", b"1")
+    with store.changing():
+        assert store.trusted("one", "a") == b"1"
+    other = RecordStore(folder, store.path)
+    other.put("one", "a", b"2")
+    with store.changing():
+        assert store.trusted("one", "a") == b"2", "another process has changed it"
+    change(folder, "UPDATE record SET data = x'00', digest = '{}' WHERE name = 'a'".format(digest_of(b"\0")))
+    with store.changing():
+        assert store.trusted("one", "a") is None, "something else has changed it"
+    store.verify()
+    change(folder, "CREATE TRIGGER t AFTER INSERT ON record BEGIN SELECT 1; END")
+    with pytest.raises(EnvironmentBroken, match="does not have the tables of the gate only"), store.changing():
+        pass
+
+
+def test_a_record_with_another_digest_than_the_sealed_one_is_not_trusted(folder: str) -> None:
+    store = open_store(folder)
+    store.put("one", "a", b"1")
+    store.put("one", "b", b"1")
+
+    def read() -> tuple[bytes | None, bytes | None]:
+        with store.changing():
+            # As if a page of the file had changed, which SQLite does not notice.
+            store._execute("UPDATE record SET data = x'00', digest = ? WHERE name = 'a'", digest_of(b"\0"))
+            store._execute("INSERT INTO record VALUES ('one', 'c', 0, ?, x'00')", digest_of(b"\0"))
+            found = store.trusted("one", "a"), store.trusted("one", "c")
+            store.roll_back()
+            store.begin()
+        return found
+
+    assert read() == (None, None)
+    assert (store.trusted("one", "a"), store.trusted("one", "c")) == (b"1", None)
+
+
+def test_a_journal_that_is_left_to_other_threads_is_used_again_after_they_have_copied_it(folder: str) -> None:
+    store = open_store(folder)
+    store.leave_checkpoints()
+    for number in range(100):
+        store.put("one", "a", str(number).encode() * 4_000)
+    journal = Path(f"{store.path}-wal")
+    size = journal.stat().st_size
+    assert size > 64 * 4096
+    assert store.transactions >= 100
+    other = RecordStore(folder, store.path)
+    other.checkpoint()
+    store.put("one", "a", b"last")
+    assert journal.stat().st_size == size
+    assert other.trusted("one", "a") == b"last"
+    for number in range(2_000):
+        store.put("one", "a", str(number).encode() * 4_000)
+    assert journal.stat().st_size < 1_200 * 4200, "a long one is copied anyway"

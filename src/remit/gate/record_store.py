@@ -42,6 +42,8 @@ _DIGEST_LENGTH = 32
 _SEAL_LENGTH = 3 * (_DIGEST_LENGTH + 1)
 #: Pages in the journal before it is copied. Every process reads the whole journal, so it is short.
 _MAX_PAGES = 64
+#: The same for a connection whose journal other threads copy.
+_MAX_LEFT_PAGES = 1000
 _MAX_CONNECTIONS = 50
 _SCHEMA = """
 CREATE TABLE record (
@@ -55,7 +57,7 @@ CREATE TABLE content (digest TEXT PRIMARY KEY, at REAL NOT NULL, data BLOB NOT N
 #: statements do something else.
 _STATEMENTS = sorted(statement.strip() for statement in _SCHEMA.split(";") if statement.strip())
 _READ_SCHEMA = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
-_DIGESTS = "SELECT kind || ' ' || name || ' ' || digest FROM record ORDER BY kind, name, digest"
+_DIGESTS = "SELECT kind || ' ' || name, kind || ' ' || name || ' ' || digest FROM record ORDER BY kind, name"
 _REMOVE_UNNAMED = (
     "DELETE FROM record WHERE kind = ? AND name NOT IN (SELECT CAST(data AS TEXT) FROM record WHERE kind = ?)"
 )
@@ -84,11 +86,21 @@ def store_path(folder: str) -> str:
 
 
 class Record:
-    """The bytes of a record, and whether the gate wrote them."""
+    """The bytes of a record and their digest; it is not sealed if the digest of all records has another one of it."""
 
-    def __init__(self, data: bytes, *, is_trusted: bool) -> None:
+    def __init__(self, data: bytes, digest: str, *, is_sealed: bool = True) -> None:
         self.data = data
-        self.is_trusted = is_trusted
+        self._digest = digest
+        self._is_sealed = is_sealed
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the gate wrote the record."""
+        return self._is_sealed and digest_of(self.data) == self._digest
+
+    def is_same(self, trusted: Record) -> bool:
+        """Return whether this is the same as a trusted record. To compare the bytes takes less time than a digest."""
+        return self._is_sealed and self.data == trusted.data and self._digest == trusted._digest
 
 
 class RecordStore:
@@ -98,11 +110,31 @@ class RecordStore:
         self.folder = folder
         self.path = path
         self._wait = WAIT_SECONDS
-        self._digest = ""
+        #: Of the beginning of the transaction: the digest of all records, and how many rows were changed before.
+        self._digest, self._changes = "", 0
+        #: Kind and name of each record -> the same with its digest; None if they must be read. They are those of a
+        #: version of the file, which SQLite counts up when another connection changes it.
+        self._digests: dict[str, str] | None = None
+        #: The digest of all of them; "" if one was changed since.
+        self._digest_now = ""
+        self._version = -1
+        #: Those of this connection, until the caller sets it to 0.
+        self.transactions = 0
+        self._leaves_checkpoints = False
         self._connection = sqlite3.connect(path, timeout=self._wait, isolation_level=None)
         self._execute(f"PRAGMA wal_autocheckpoint = {_MAX_PAGES}")
         self._execute("PRAGMA synchronous = NORMAL")
         self._check_schema()
+
+    def leave_checkpoints(self) -> None:
+        """Leave it to other threads to copy the journal, unless it has become long: that waits for the disk."""
+        if not self._leaves_checkpoints:
+            self._execute(f"PRAGMA wal_autocheckpoint = {_MAX_LEFT_PAGES}")
+            self._leaves_checkpoints = True
+
+    def checkpoint(self) -> None:
+        """Copy the journal. Others may change the records at the same time."""
+        self._execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def close(self) -> None:
         """Close the connection."""
@@ -110,8 +142,15 @@ class RecordStore:
 
     def get(self, kind: str, name: str = "") -> Record | None:
         """Return a record; None if it is missing."""
+        # In a transaction, the digests are those that were compared with the seal.
+        digests = self._digests if self.is_changing else None
+        if digests is not None and f"{kind} {name}" not in digests:
+            return None
         row = self._execute("SELECT digest, data FROM record WHERE kind = ? AND name = ?", kind, name).fetchone()
-        return None if row is None else Record(row[1], is_trusted=digest_of(row[1]) == row[0])
+        if row is None:
+            return None
+        is_sealed = digests is None or digests[f"{kind} {name}"] == f"{kind} {name} {row[0]}"
+        return Record(row[1], row[0], is_sealed=is_sealed)
 
     def trusted(self, kind: str, name: str = "") -> bytes | None:
         """Return the bytes of a record; None if it is missing, or if something else has changed it."""
@@ -123,15 +162,25 @@ class RecordStore:
         rows = self._execute("SELECT name FROM record WHERE kind = ? AND at >= ? ORDER BY at DESC", kind, since)
         return [name for (name,) in rows.fetchall()]
 
-    def put(self, kind: str, name: str, data: bytes) -> None:
-        """Write a record."""
+    def put(self, kind: str, name: str, data: bytes) -> Record:
+        """Write a record, and return it."""
+        digest = digest_of(data)
         with self.changing():
-            self._execute("REPLACE INTO record VALUES (?, ?, ?, ?, ?)", kind, name, time.time(), digest_of(data), data)
+            self._execute("REPLACE INTO record VALUES (?, ?, ?, ?, ?)", kind, name, time.time(), digest, data)
+            if self._digests is not None:
+                self._digests[f"{kind} {name}"], self._digest_now = f"{kind} {name} {digest}", ""
+        return Record(data, digest)
 
     def remove(self, kind: str, name: str | None = None) -> None:
         """Remove a record, or all of a kind."""
         with self.changing():
-            self._execute("DELETE FROM record WHERE kind = ? AND name = coalesce(?, name)", kind, name)
+            if name is None:
+                self._execute("DELETE FROM record WHERE kind = ?", kind)
+                self._digests = None
+                return
+            self._execute("DELETE FROM record WHERE kind = ? AND name = ?", kind, name)
+            if self._digests is not None and self._digests.pop(f"{kind} {name}", None) is not None:
+                self._digest_now = ""
 
     def content(self, digest: str) -> bytes | None:
         """Return a content that was kept."""
@@ -153,7 +202,8 @@ class RecordStore:
     def remove_unnamed(self, kind: str, by: str) -> None:
         """Remove the records of a kind whose names no record of the kind `by` contains."""
         with self.changing():
-            self._execute(_REMOVE_UNNAMED, kind, by)
+            if self._execute(_REMOVE_UNNAMED, kind, by).rowcount:
+                self._digests = None
 
     def remove_old(self, kinds: tuple[str, ...], days: float) -> int:
         """Remove the records of some kinds and the contents that were not written for a number of days."""
@@ -161,6 +211,7 @@ class RecordStore:
         with self.changing():
             for kind in kinds:
                 removed += self._execute("DELETE FROM record WHERE kind = ? AND at < ?", kind, oldest).rowcount
+            self._digests = None
             self._execute("DELETE FROM content WHERE at < ?", oldest)
         return removed
 
@@ -189,7 +240,8 @@ class RecordStore:
             self._wait = wait
         make_private(self.folder)
         self._execute("BEGIN IMMEDIATE")
-        self._check_schema()
+        self._changes = self._connection.total_changes
+        self._notice_changes()
         try:
             self._digest = self.digest_of_all()
             if not self._is_sealed(self._digest):
@@ -206,6 +258,7 @@ class RecordStore:
             if now != self._digest or not self._is_sealed(now):
                 _write_seal(self.folder, self.path, now, self._digest)
             self._execute("COMMIT")
+            self.transactions += 1
         except OSError as error:
             self.roll_back()
             raise EnvironmentBroken(f"cannot store the gate's state in {self.folder}: {error.strerror}") from error
@@ -215,6 +268,8 @@ class RecordStore:
 
     def roll_back(self) -> None:
         """End a transaction without its changes."""
+        if self._connection.total_changes != self._changes:
+            self._digests = None
         if self._connection.in_transaction:
             self._connection.rollback()
 
@@ -227,12 +282,26 @@ class RecordStore:
     def _distrust(self) -> None:
         """Trust no record any more. With a seal, a session without a record may have had one, too."""
         self._execute("UPDATE record SET digest = ''")
+        self._digests = None
         if _read_seal(self.folder)[0] == _place(self.path):
             self._execute(_NOTE_LOSS, _LOST, digest_of(b""))
 
     def digest_of_all(self) -> str:
         """Return the digest of the digests of all records."""
-        return digest_of("\n".join([text for (text,) in self._execute(_DIGESTS).fetchall()]).encode())
+        if not self.is_changing:
+            self._notice_changes()
+        if self._digests is None:
+            self._digests, self._digest_now = dict(self._execute(_DIGESTS).fetchall()), ""
+        if not self._digest_now:
+            self._digest_now = digest_of("\n".join(sorted(self._digests.values())).encode())
+        return self._digest_now
+
+    def _notice_changes(self) -> None:
+        """Forget what was read if another connection has changed the file since: another process or thread."""
+        version = self._execute("PRAGMA data_version").fetchone()[0]
+        if version != self._version:
+            self._version, self._digests = version, None
+            self._check_schema()
 
     def _is_sealed(self, digest: str) -> bool:
         place, *digests = _read_seal(self.folder)
@@ -306,6 +375,10 @@ def find_store(folder: str) -> RecordStore | None:
     file = _file_of(path)
     if file is None:
         return open_store(folder) if has_earlier_state(folder) else None
+    return _connected(folder, path, file)
+
+
+def _connected(folder: str, path: str, file: tuple[int, int]) -> RecordStore:
     if _connections.process != os.getpid():  # a connection must not be used in another process
         _connections.process, _connections.stores = os.getpid(), {}
     known = _connections.stores.get(path)
@@ -321,12 +394,13 @@ def find_store(folder: str) -> RecordStore | None:
 def open_store(folder: str) -> RecordStore:
     """Return the store for a gate's folder. A new one gets the state of an earlier version."""
     path = store_path(folder)
-    if _file_of(path) is None:
+    file = _file_of(path)
+    if file is None:
         _make(folder, path)
-    store = find_store(folder)
-    if store is None:
+        file = _file_of(path)
+    if file is None:
         raise EnvironmentBroken(f"the gate's state {path} was removed while it was used")
-    return store
+    return _connected(folder, path, file)
 
 
 def _make(folder: str, path: str) -> None:

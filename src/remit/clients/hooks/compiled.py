@@ -29,6 +29,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from remit.gate.record_store import Record, RecordStore
+
 SCHEMA = "remit.compiled/1"
 #: Relative to the project.
 FOLDER = ".remit/gate"
@@ -40,8 +42,8 @@ _VARIABLES = ("REMIT_DATA", "REMIT_PROFILE")
 _VARIABLE_PREFIXES = ("REMIT_AGENTS_", "REMIT_CHECK_", "REMIT_GATE_")
 #: The same variables as `os.environ`, on systems where they are bytes.
 _encoded = getattr(os, "environb", None)
-#: Project -> the bytes of its settings and their values, which must not be changed: a server parses them once.
-_parsed: dict[str, tuple[bytes, dict[str, Any]]] = {}
+#: Project -> the record of its settings and its values, which must not be changed: a server parses them once.
+_parsed: dict[str, tuple[Record, dict[str, Any]]] = {}
 _MAX_PARSED = 100
 
 
@@ -88,26 +90,32 @@ def environment() -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES)}
 
 
-def read_compiled(project: str) -> dict[str, Any] | None:
-    """Return the compiled settings, current or outdated; None if the gate wrote no settings yet."""
-    store = find_store(folder_of(project))
+def read_compiled(project: str, store: RecordStore | None = None) -> dict[str, Any] | None:
+    """Return the compiled settings, current or outdated; None if the gate wrote no settings yet.
+
+    `store` is the store of the project, if it is open.
+    """
+    store = store or find_store(folder_of(project))
     if store is None:
         return None
     store.verify()
-    data = store.trusted(_KIND)
-    if data is None:
+    record = store.get(_KIND)
+    if record is None:
         return None
-    if project in _parsed and _parsed[project][0] == data:
-        return _parsed[project][1]
+    known = _parsed.get(project)
+    if known is not None and record.is_same(known[0]):
+        return known[1]
+    if not record.is_trusted:
+        return None
     try:
-        values: dict[str, Any] = loads(data)
+        values: dict[str, Any] = loads(record.data)
     except (ValueError, RecursionError):
         return None
     if not _is_valid(values):
         return None
     if len(_parsed) >= _MAX_PARSED:
         _parsed.clear()
-    _parsed[project] = (data, values)
+    _parsed[project] = (record, values)
     return values
 
 
