@@ -17,6 +17,7 @@ from remit.gate.record_store import open_store, store_path
 from remit.gate.session import MAX_ENTRIES, SessionState
 from remit.gate.session_entries import Declaration, Grant
 from remit.gate.session_store import (
+    KeptStates,
     list_sessions,
     open_session,
     read_session,
@@ -195,6 +196,64 @@ def test_a_session_that_was_begun_can_be_used_or_given_up(tmp_path: Path) -> Non
     other.roll_back()
     with open_session(str(tmp_path), SESSION) as state:
         assert state.saved == 1
+
+
+def _use(kept: KeptStates, folder: Path) -> SessionState:
+    """Open and save the state in an event, and return it."""
+    with kept, open_session(str(folder), SESSION) as state:
+        state.saved += 1
+    return state
+
+
+def test_a_kept_state_is_used_while_the_stored_bytes_are_the_saved_ones(tmp_path: Path) -> None:
+    kept = KeptStates(lambda state: dumps(state, vars))
+    first = _use(kept, tmp_path)
+    assert _use(kept, tmp_path) is first
+    assert first.saved == 2
+    with open_session(str(tmp_path), SESSION) as other:  # as another process does
+        other.saved = 7
+    second = _use(kept, tmp_path)
+    assert (second is first, second.saved) == (False, 8)
+    assert read_session(str(tmp_path), SESSION) == second
+    remove_session(str(tmp_path), SESSION)
+    assert _use(kept, tmp_path).saved == 1
+
+
+def test_a_kept_state_does_not_hide_that_something_else_has_changed_the_stored_one(tmp_path: Path) -> None:
+    kept = KeptStates(lambda state: dumps(state, vars))
+    _use(kept, tmp_path)
+    store = open_store(str(tmp_path))
+    store._execute("UPDATE record SET data = CAST(replace(CAST(data AS TEXT), '\"saved\":1', '\"saved\":9') AS BLOB)")
+    changed = _use(kept, tmp_path)
+    assert changed.saved == 10
+    assert [entry.untold for entry in changed.changes] == [True]
+
+
+def test_a_state_is_kept_only_if_it_was_saved_and_for_the_next_event(tmp_path: Path) -> None:
+    kept = KeptStates(lambda state: dumps(state, vars))
+    first = _use(kept, tmp_path)
+
+    def fail() -> None:
+        with kept, open_session(str(tmp_path), SESSION) as state:
+            state.saved = 9
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    second = _use(kept, tmp_path)
+    assert (second is first, second.saved) == (False, 2)
+    with kept:
+        with open_session(str(tmp_path), SESSION) as state:
+            state.saved = 5
+        with open_session(str(tmp_path), SESSION) as again:
+            assert again is not state, "the event may still use the other one"
+            assert again.saved == 5
+    assert _use(kept, tmp_path) is again
+
+
+def test_a_long_state_is_not_kept(tmp_path: Path) -> None:
+    kept = KeptStates(lambda state: dumps(state, vars) + b" " * 200_000)
+    assert _use(kept, tmp_path) is not _use(kept, tmp_path)
 
 
 def test_old_states_are_removed_and_used_ones_are_kept(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import socket
 import sys
 import threading
@@ -21,11 +22,13 @@ from hooking import PAYLOADS, Hooks
 
 from remit.clients.hooks import hook_server
 from remit.clients.hooks.hook_server import absence_notice, is_answering
+from remit.gate.record_store import store_path
 from remit.gate.session import SessionState
 from remit.gate.session_entries import Process
 from remit.gate.session_store import list_sessions, open_session, read_session
 from remit.gate.settings import GateSettings
-from remit.surfaces.server.hooks import is_supported
+from remit.lean_json import loads
+from remit.surfaces.server.hooks import HookServer, is_supported
 
 SECRET = "s3cret-of-this-install"
 PATH = "/hooks/claude-code"
@@ -140,6 +143,55 @@ def test_a_session_that_a_process_has_locked_delays_no_other(site: RunningSite, 
         assert answers == []
     waiting.join()
     assert answers[0].status_code == 200
+
+
+def test_the_states_that_a_server_keeps_are_the_stored_ones(start: Callable[..., Hooks]) -> None:
+    hooks = start("one")
+    server = HookServer(hooks.project)
+    kept: set[str] = set()
+    for name in NAMES:
+        body = json.dumps(hooks.captured(name)).encode()
+        secret = f"Bearer {SECRET}".encode()
+        answer = server._answer_at_once(body, secret, (None, None)) or server.answer(body, secret)
+        assert answer[0] == 200
+        for (_, session), (record, state) in server._states._kept.items():
+            kept.add(session)
+            stored = read_session(str(hooks.folder), session)
+            assert stored == SessionState.from_dict(loads(record.data)) == state, name
+    assert kept
+
+
+def test_a_store_that_is_removed_or_replaced_is_noticed(
+    site: RunningSite, start: Callable[..., Hooks], tmp_path: Path
+) -> None:
+    hooks = start("one")
+    payload = hooks.captured("PreToolUse.Read.json")
+    session = payload["session_id"]
+    store = Path(store_path(str(hooks.folder))).parent
+
+    def ask(name: str) -> tuple[list[str], int]:
+        """Send an event, and return the recorded calls and the changes by something else."""
+        assert post(site, {**payload, "tool_use_id": name}).status_code == 200
+        state = read_session(str(hooks.folder), session)
+        assert state is not None
+        return [entry.id for entry in state.decisions if entry.tool == "Read"], len(state.changes)
+
+    assert ask("first") == (["first"], 0)
+    shutil.copytree(store, tmp_path / "copy")
+    assert ask("second") == (["first", "second"], 0)
+    assert ask("third") == (["first", "second", "third"], 0)
+    shutil.rmtree(store)
+    assert ask("fourth") == (["fourth"], 1)
+    shutil.rmtree(store)
+    shutil.copytree(tmp_path / "copy", store)
+    assert ask("fifth") == (["first", "fifth"], 1)
+    store_file = store / "gate.sqlite"
+    for file in store.iterdir():
+        file.unlink()
+    store_file.write_bytes(b"no database" * 1000)
+    answer = answer_of(post(site, {**payload, "tool_use_id": "sixth"}))
+    assert "guarded-state" in json.dumps(answer)
+    assert ask("seventh") == (["sixth", "seventh"], 1)
 
 
 def test_changed_settings_apply_to_the_next_call(site: RunningSite, start: Callable[..., Hooks]) -> None:

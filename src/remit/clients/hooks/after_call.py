@@ -26,10 +26,10 @@ GRANTED = ("Read", "NotebookRead", "Edit", "MultiEdit", "Write", "NotebookEdit",
 
 def after_tool_call(payload: object, context: ProjectContext) -> Answer | None:
     """PostToolUse of every tool except a delegation: settle it, and add the notice about a report that came."""
-    answer = _settle(payload, context)
+    answer, state = _settle(payload, context)
     session = text(payload, "session_id")
-    state = None if text(payload, "agent_id") else read_session(context.folder, session)
-    if state is None or not any(entry.untold for entry in state.delegations.values()):
+    state = state or read_session(context.folder, session)
+    if text(payload, "agent_id") or state is None or not any(entry.untold for entry in state.delegations.values()):
         return answer
     from remit.clients.hooks.teams import untold_notices  # late: few calls come after a report
 
@@ -41,16 +41,19 @@ def tool_call_failed(payload: object, context: ProjectContext) -> Answer | None:
     """PostToolUseFailure or PermissionDenied of every tool except a delegation."""
     # The model sees the output of a command even if the command fails.
     has_run = text(payload, "tool_name") in SHELLS and text(payload, "hook_event_name") != "PermissionDenied"
-    return _settle(payload, context, failed=not has_run)
+    return _settle(payload, context, failed=not has_run)[0]
 
 
-def _settle(payload: object, context: ProjectContext, *, failed: bool = False) -> Answer | None:
+def _settle(
+    payload: object, context: ProjectContext, *, failed: bool = False
+) -> tuple[Answer | None, SessionState | None]:
+    """Settle a call; also return the state of the session, if it was needed."""
     call = ToolUse.from_payload(payload)
     changes_files = may_change_files(call.tool)
     is_shown = not call.agent_id and call.tool not in UNCOUNTED
     is_granted = not call.agent_id and call.tool in GRANTED
     if not (changes_files or is_shown or is_granted or call.tool in (*EDITING, *TASK_TOOLS)):
-        return None
+        return None, None
     event = text(payload, "hook_event_name")
     compared: Answer | None = None
     with context.session(call.session) as state:
@@ -72,7 +75,7 @@ def _settle(payload: object, context: ProjectContext, *, failed: bool = False) -
             decision = settle_edited(call, state, context.settings, context.project)
             compared = merge(replaced, _settle_response(decision, event))
         if not (is_shown or is_granted):
-            return compared
+            return compared, state
         decision = settle(
             call,
             _shown_output(call, payload),
@@ -83,7 +86,7 @@ def _settle(payload: object, context: ProjectContext, *, failed: bool = False) -
             failed=failed,
             folder=context.folder,
         )
-    return merge(compared, _settle_response(decision, event))
+    return merge(compared, _settle_response(decision, event)), state
 
 
 def _shown_output(call: ToolUse, payload: object) -> object:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from remit.gate.record_store import RecordStore
     from remit.gate.work_tree import TreeRecord
 
 #: The placeholder for the agent's name in the compiled instructions.
@@ -110,9 +111,9 @@ class ProjectContext:
         return context
 
     @classmethod
-    def open_compiled(cls, project: str) -> ProjectContext | None:
-        """Open a project, or return None if its settings must be compiled first."""
-        values = read_compiled(project)
+    def open_compiled(cls, project: str, store: RecordStore) -> ProjectContext | None:
+        """Open a project with this store, or return None if its settings must be compiled first."""
+        values = read_compiled(project, store)
         return cls(project, values) if values is not None and is_fresh(values) else None
 
     def keep_earlier_settings(self, error: Exception) -> None:

@@ -18,6 +18,7 @@ import stat
 import struct
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -36,8 +37,11 @@ from remit.errors import RemitError
 from remit.gate.call_record import unchanged_tree
 from remit.gate.decide import EDITING, READING, SHELLS
 from remit.gate.leftover_processes import is_running
+from remit.gate.record_store import RecordStore, find_store
+from remit.gate.session import SessionState
 from remit.gate.session_entries import Process
-from remit.gate.session_store import INSTALLED, open_session, read_session
+from remit.gate.session_store import INSTALLED, KeptStates, open_session, read_session
+from remit.lean_json import dumps
 
 _TABLES = {4: Path("/proc/net/tcp"), 6: Path("/proc/net/tcp6")}
 #: Bytes of a table that are read. A machine with more connections is not one of a person.
@@ -54,11 +58,15 @@ _MAX_THREADS = 64
 _MAX_AT_ONCE = 64 * 1024
 _MAX_COMMAND = 2_000
 _REMOVES = re.compile(r"\b(?:rm|rmdir|mv|unlink|shred|find|clean|chmod|chown|chgrp|truncate|trash)\b")
-_AT_ONCE = {"PreToolUse": frozenset((*READING, *EDITING, *SHELLS)), "PostToolUse": frozenset(READING)}
+_AT_ONCE = {"PreToolUse": frozenset((*READING, *EDITING, *SHELLS)), "PostToolUse": frozenset((*READING, *EDITING))}
 #: Bytes of a payload whose sender has shown the secret. Without it, a payload has at most `_MAX_AT_ONCE`.
 _MAX_BODY = 64 * 1024 * 1024
-_MAX_SESSIONS = 1_000
+#: Transactions that stay in the journal of a store: about as many pages as a process leaves there.
+_MAX_UNCOPIED = 8
 _CONTENT_TYPE = (b"content-type", b"application/json")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=vars)
 
 
 class _Record(msgspec.Struct):
@@ -75,8 +83,7 @@ class HookServer:
         self._home = str(Path.home())
         self._threads = ThreadPoolExecutor(_MAX_THREADS, "hook")
         self._peers = Peers()
-        #: Session -> the process of its client.
-        self._clients: dict[str, list[Process]] = {}
+        self._states = KeptStates(_encode_state)
         #: Path of an install record -> its time and size, and its secret.
         self._secrets: dict[str, tuple[tuple[int, int], str]] = {}
 
@@ -112,17 +119,20 @@ class HookServer:
             problem = encode(fault_response("", f"the payload cannot be read: {reason}", ""))
             return (200, problem) if is_known else (401, b"")
         project = project_of(text(payload, "cwd") or str(self._folder))
-        if not self._is_known(authorization, [project, str(self._folder)]) or not self._is_client(
-            ends, project, text(payload, "session_id")
-        ):
+        if not self._is_known(authorization, [project, str(self._folder)]):
             return 401, b""
-        return 200, _encoded(handle_event(payload, project=project), payload, project)
+        state = read_session(folder_of(project), text(payload, "session_id"))
+        if state is not None and not self._is_client(ends, state.clients):
+            return 401, b""
+        with self._states:
+            return 200, _encoded(handle_event(payload, project=project), payload, project)
 
     def _answer_at_once(self, body: bytes, authorization: bytes, ends: Ends) -> tuple[int, bytes] | None:
         """Answer an event in the thread that received it: another thread takes longer than most decisions.
 
-        Return None if the answer may take longer: for other events, while another process has the session, if the
-        settings must be compiled, and before a command line if files have changed or the project is not small.
+        Return None if the answer may take longer: for other events, while another process changes the store, if the
+        settings must be compiled, after a small edit of code, and before a command line if files have changed or the
+        project is not small.
         """
         try:
             payload = parse(body)
@@ -132,20 +142,39 @@ class HookServer:
         if tool not in _AT_ONCE.get(text(payload, "hook_event_name"), ()):
             return None
         project = project_of(text(payload, "cwd") or str(self._folder))
-        if not self._is_known(authorization, [project, str(self._folder)]) or not self._is_client(
-            ends, project, text(payload, "session_id")
-        ):
+        if not self._is_known(authorization, [project, str(self._folder)]):
             return 401, b""
-        context = ProjectContext.open_compiled(project)
-        if context is None or (tool in SHELLS and not _is_quick(payload, context)):
-            return None
-        session = open_session(context.folder, text(payload, "session_id"), wait=0)
         try:
-            session.begin()
-        except RemitError:
+            store = find_store(folder_of(project))
+            if store is None:
+                return None
+            store.leave_checkpoints()
+            with self._states:
+                answer = self._answer_in_transaction(store, payload, project, ends)
+        except RemitError:  # the other thread reports it
             return None
-        context.held = session
+        if store.transactions >= _MAX_UNCOPIED:
+            store.transactions = 0
+            self._threads.submit(_checkpoint, store.folder)
+        return answer
+
+    def _answer_in_transaction(
+        self, store: RecordStore, payload: dict[str, Any], project: str, ends: Ends
+    ) -> tuple[int, bytes] | None:
+        """Answer an event in one transaction, so that the store is compared with its seal once."""
+        event, tool = text(payload, "hook_event_name"), text(payload, "tool_name")
+        session = open_session(store.folder, text(payload, "session_id"), wait=0)
+        session.begin(store)
         try:
+            state = session.load()
+            if not self._is_client(ends, state.clients):
+                return 401, b""
+            if tool in EDITING and event == "PostToolUse" and text(payload, "tool_use_id") in state.pending:
+                return None  # a small edit of code: its whole text is compared
+            context = ProjectContext.open_compiled(project, store)
+            if context is None or (tool in SHELLS and not _is_quick(payload, context)):
+                return None
+            context.held = session
             answer = handle_event(payload, project=project, context=context)
         finally:
             session.roll_back()  # if it was not opened
@@ -162,21 +191,11 @@ class HookServer:
                 return True
         return False
 
-    def _is_client(self, ends: Ends, project: str, session: str) -> bool:
-        """Return whether a request comes from the process that the start of the session has recorded, if it has."""
-        if not is_supported():
+    def _is_client(self, ends: Ends, clients: list[Process]) -> bool:
+        """Return whether a request comes from a process that the start of its session has recorded, if it has."""
+        if not clients or not is_supported():
             return True
-        known = self._clients.get(session)
-        if known is None or not self._is_of(ends, known):
-            state = read_session(folder_of(project), session)
-            known = list(state.clients) if state is not None else []
-            self._clients[session] = known
-            while len(self._clients) > _MAX_SESSIONS:
-                self._clients.pop(next(iter(self._clients)))
-        return not known or self._is_of(ends, known)
-
-    def _is_of(self, ends: Ends, clients: list[Process]) -> bool:
-        for _ in range(2 if clients else 0):  # the port of a closed connection may be in use again
+        for _ in range(2):  # the port of a closed connection may be in use again
             peer = self._peers.of(*ends)
             if peer is not None and any(is_running(client) and peer.belongs_to(client.number) for client in clients):
                 return True
@@ -204,6 +223,20 @@ class HookServer:
             while len(self._secrets) > 1000:
                 self._secrets.pop(next(iter(self._secrets)))
         return known[1]
+
+
+def _encode_state(state: SessionState) -> bytes:
+    try:
+        return _encoder.encode(state)
+    except (ValueError, TypeError, RecursionError):  # what only the other functions write, such as half a character
+        return dumps(state, vars)
+
+
+def _checkpoint(folder: str) -> None:
+    with suppress(RemitError):
+        store = find_store(folder)
+        if store is not None:
+            store.checkpoint()
 
 
 def _is_quick(payload: dict[str, Any], context: ProjectContext) -> bool:
