@@ -101,6 +101,19 @@ def test_a_file_that_is_no_longer_tracked_but_ignored_is_only_worth_a_look(tmp_p
     assert entries == [("data/output.json", "outdated", "look"), ("data/kept.json", "outdated", "certain")]
 
 
+def test_a_committed_link_to_a_file_that_is_built_later_is_not_outdated(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / "manual.html").symlink_to("build/index.html")
+    (tmp_path / "README.md").write_text("The manual is [here](./manual.html), in `./manual.html`.\n", encoding="utf-8")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "Start")
+    document = tmp_path / "README.md"
+    options = Options(profile="claims", with_history=True)
+    (verdict,) = check_text(document.read_bytes(), str(document), options, open_sources(tmp_path))
+    entries = claims_of(verdict.evidence)
+    assert [(entry.outcome, entry.reason) for entry in entries] == [("unchecked", "dangling")] * 2
+
+
 def test_a_file_that_was_removed_is_outdated_in_a_text_and_missing_in_a_result(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     for name in ("gone.py", "kept.py"):

@@ -155,6 +155,20 @@ def test_links_are_followed_only_inside_the_checkout(tmp_path: Path) -> None:
     assert references(f"{root.resolve()}/real.py:1 {other}/real.py:1", other) == ["real.py:1 exists"] * 2
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_link_to_a_missing_file_is_unchecked(tmp_path: Path) -> None:
+    (tmp_path / "manual.html").symlink_to("build/index.html")
+    (tmp_path / "out.html").symlink_to("../elsewhere/index.html")
+    claims = evidence_of(
+        "[manual](manual.html), `./manual.html`, manual.html:3 and [out](out.html)", tmp_path
+    ).references
+    assert [(claim.outcome, claim.reason) for claim in claims] == [
+        *[("unchecked", "dangling")] * 3,
+        ("outside", "outside"),
+    ]
+    assert explain(claims[0]) == "it is a symbolic link whose target does not exist"
+
+
 def test_an_absolute_path_inside_the_checkout_becomes_relative(small: Path) -> None:
     root = small.resolve()
     expected = ["src/app.py:12 exists", f"{root}/../x.py:1 outside"]

@@ -142,8 +142,9 @@ def test_links_in_the_tree_are_followed_inside_and_not_out(repository: Repositor
             assert content_of(commit, name) == "outside", name
         for name in ("folder", "here"):
             assert content_of(commit, name) == "folder", name
-        for name in ("nowhere", "loop", "loop/a.py", "folder/none.py"):
+        for name in ("loop", "loop/a.py", "folder/none.py"):
             assert content_of(commit, name) == "missing", name
+        assert content_of(commit, "nowhere") == "dangling"
         assert commit.paths == ["app/a.py"]
         found = commit.read("chain.py")
         assert isinstance(found, SourceFile)

@@ -52,6 +52,7 @@ def test_past_files_are_the_same_as_those_of_a_commit(repository: Repository, ma
         "inside": str(repository.root / "src/app.py"),
         "cycle": "cycle",
         "dangling": "nothing",
+        "built": "folder/er/nothing",
     }.items():
         (repository.root / "src" / name).symlink_to(target)
     repository.git("submodule", "--quiet", "add", str(inner.root), "src/module")
@@ -74,6 +75,9 @@ def test_past_files_are_the_same_as_those_of_a_commit(repository: Repository, ma
         "src/cycle",
         "src/cycle/x",
         "src/dangling",
+        "src/dangling/x.py",
+        "src/built",
+        "src/folder/nothing",
         "src/module",
         "src/module/x.py",
         "src/app.py/x",

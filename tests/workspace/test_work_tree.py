@@ -165,6 +165,17 @@ def test_a_link_to_the_git_file_of_a_worktree_is_outside(root: Path) -> None:
     assert ".git" not in WorkTree(root).paths
 
 
+def test_a_link_to_a_missing_file_is_there_and_what_is_below_it_is_missing(root: Path) -> None:
+    (root / "real").mkdir()
+    (root / "manual.html").symlink_to("build/index.html")
+    (root / "chain.html").symlink_to("manual.html")
+    (root / "folder").symlink_to("real")
+    (root / "out.html").symlink_to("../build/index.html")
+    assert {why(root, name) for name in ("manual.html", "chain.html")} == {"dangling"}
+    assert {why(root, name) for name in ("folder/index.html", "manual.html/x")} == {"missing"}
+    assert why(root, "out.html") == "outside"
+
+
 def test_a_loop_of_links_is_missing(root: Path, in_time: None) -> None:
     (root / "a").symlink_to("b")
     (root / "b").symlink_to("a")

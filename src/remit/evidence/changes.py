@@ -93,9 +93,9 @@ class ChangeChecker:
         claim = ChangeClaim(path=path, claim=text, outcome="unchecked", at=row.line)
         file = self._workspace.read(path)
         if isinstance(file, Absent):
-            missing = file.why in ("missing", "folder")
+            missing = file.why in ("missing", "dangling", "folder")
             claim.outcome = "missing-file" if missing else "outside" if file.why == "outside" else "unchecked"
-            claim.why = f"the file is {file.why}"
+            claim.why = "it is a link to a missing file" if file.why == "dangling" else f"the file is {file.why}"
             return claim
         count(claim, file, stated)
         claim.outcome, claim.why, claim.denied = self._judge(path, verb)

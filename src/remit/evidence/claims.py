@@ -175,6 +175,7 @@ _FIXED = {
     "special": "it is not a regular file",
     "forbidden": "the file is not readable",
     "submodule": "the file is in a submodule",
+    "dangling": "it is a symbolic link whose target does not exist",
     "comments-only": "the code consists of comments only",
     "too-large-to-compare": "the quotes are too large or too many to compare",
     "cannot-be-known": "the checkout cannot show it",
@@ -228,6 +229,7 @@ def _of_file(checked: Checked) -> str:
         "special": "it is not a regular file",
         "forbidden": "the file cannot be read",
         "submodule": "it is in a submodule",
+        "dangling": "it is a symbolic link whose target does not exist",
         "range-backwards": f"the range runs backwards from {claim.line} to {claim.end_line}",
     }
     return sentences.get(checked.reason) or _of_length(checked)

@@ -74,6 +74,7 @@ Reason = Literal[
     "special",
     "forbidden",
     "submodule",
+    "dangling",
     "comments-only",
     "too-large-to-compare",
     "cannot-be-known",
@@ -222,6 +223,7 @@ _UNREADABLE: dict[str, Reason] = {
     "special": "special",
     "forbidden": "forbidden",
     "submodule": "submodule",
+    "dangling": "dangling",
 }
 
 

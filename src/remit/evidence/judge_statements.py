@@ -496,7 +496,7 @@ class StatementJudge:
         if inside is None:
             return None
         file = self._workspace.read(inside)
-        is_missing = isinstance(file, Absent) and file.why == "missing"
+        is_missing = isinstance(file, Absent) and file.why in ("missing", "dangling")
         name = path.rsplit("/", 1)[-1].lower()
         if is_missing and name in self._workspace.index.by_folded_name:
             return None  # the text may leave out its folders

@@ -132,7 +132,18 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
 
 #: What is at a path: a text file, or why it cannot be read. `elsewhere`: it is not of this repository.
 State = Literal[
-    "file", "folder", "missing", "outside", "large", "binary", "special", "forbidden", "submodule", "elsewhere", "none"
+    "file",
+    "folder",
+    "missing",
+    "dangling",
+    "outside",
+    "large",
+    "binary",
+    "special",
+    "forbidden",
+    "submodule",
+    "elsewhere",
+    "none",
 ]
 #: How the file of a path was found: as written, from the folder of the document, without a foreign root, or by its end.
 Resolved = Literal["written", "relative", "rooted", "end", "several"]

@@ -35,6 +35,7 @@ _STATES: dict[State, str] = {
     "special": "not a regular file",
     "forbidden": "a file that cannot be read",
     "submodule": "in a submodule",
+    "dangling": "a symbolic link whose target does not exist",
     "elsewhere": "not in this repository",
     "none": "not looked up",
 }

@@ -112,7 +112,8 @@ class Collapsed:
         return self._numbers[bisect_right(self._starts, offset) - 1]
 
 
-Why = Literal["missing", "folder", "outside", "large", "binary", "special", "forbidden", "submodule"]
+#: Why a file cannot be read. `dangling`: the path is a symbolic link whose target does not exist.
+Why = Literal["missing", "dangling", "folder", "outside", "large", "binary", "special", "forbidden", "submodule"]
 
 
 class Absent(msgspec.Struct, frozen=True):
@@ -234,9 +235,14 @@ class WorkTree(Workspace):
             return exact
         folder, _, name = exact.rpartition("/")
         full = os.path.join(self._real_folders[folder], name)
-        if os.path.islink(full):
+        is_link = os.path.islink(full)
+        if is_link:
             full = os.path.realpath(full)
-        return _read(path, full) if self._holds(full) else Absent(path, "outside")
+        if not self._holds(full):
+            return Absent(path, "outside")
+        file = _read(path, full)
+        is_dangling = is_link and isinstance(file, Absent) and file.why == "missing" and not os.path.islink(full)
+        return Absent(path, "dangling") if is_dangling else file
 
     def _holds(self, full: str) -> bool:
         """Whether a path without links is in the checkout and is not one of git's own files."""

@@ -478,12 +478,14 @@ class PastFiles(Workspace):
         tree = self._objects.folder(self.id, f"{self._prefix}{folder}".removesuffix("/"))
         if tree is not None and name in tree and tree[name].mode.startswith("100"):
             return path, tree[name]  # nearly always, and one question instead of one for each folder
+        is_link = False
         for _ in range(_MAX_LINKS):
             if target is None:
                 return "outside"
             step = self._step(target)
             if not isinstance(step, _Link):
-                return step
+                return "dangling" if is_link and step == "missing" else step
+            is_link |= not step.rest
             target = self._follow(step)
         return "missing"
 
