@@ -39,19 +39,18 @@ def provider_of(name: str) -> str:
 
 def check_model(name: str) -> None:
     """Raise UsageError for a model that is unknown or cannot call tools."""
-    from pydantic_ai.models import infer_model_profile, parse_model_id
-    from pydantic_ai.providers import infer_provider_class
+    from pydantic_ai import models, providers
 
-    provider, model = parse_model_id(name)
+    provider, model = models.parse_model_id(name)
     if ":" not in name or provider is None or not model:  # a provider that is guessed from the name does not count
         raise UsageError(f"the model {name!r} has no provider: write provider:model, or set `models` in remit.toml")
     try:
-        infer_provider_class(provider)
+        providers.infer_provider_class(provider)
     except ValueError:
         raise UsageError(f"there is no provider {provider!r} (model {name!r})") from None
     except ImportError as error:
         raise UsageError(f"the provider {provider!r} needs a package that is not installed: {error}") from error
-    if not infer_model_profile(name).get("supports_tools", True):
+    if not models.infer_model_profile(name).get("supports_tools", True):
         raise UsageError(f"the model {name!r} cannot call tools: choose another")
     for purpose, words in _WITHOUT_TOOLS.items():
         if re.search(rf"(?<![a-z])(?:{'|'.join(words)})(?![a-z])", model.lower()):
