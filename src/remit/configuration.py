@@ -11,10 +11,10 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from remit.digests import sha256_of
 from remit.errors import ConfigurationError, did_you_mean
 from remit.lazy import lazy_pattern
 from remit.unconfirmed import removed_settings, unconfirmed_since
@@ -191,7 +191,7 @@ def _project_agents(start: Path) -> str | None:
 
 
 def _refuse_unconfirmed(file: Path, table: Mapping[str, Any]) -> None:
-    since = unconfirmed_since(str(file), _digest_of(table))
+    since = unconfirmed_since(str(file), lambda: _digest_of(table))
     if since is not None:
         raise ConfigurationError(
             f"{file}: these settings changed {since}, so they are not obeyed. Look at the file; then restore it, or "
@@ -219,7 +219,7 @@ def settings_digests(start: Path) -> dict[str, str]:
 
 
 def _digest_of(table: Mapping[str, Any]) -> str:
-    return sha256(repr(sorted(table.items())).encode()).hexdigest()[:32]
+    return sha256_of(repr(sorted(table.items())).encode())[:32]
 
 
 def _find_variable(setting: Setting, environment: Mapping[str, str]) -> str | None:

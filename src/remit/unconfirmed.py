@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -66,12 +66,15 @@ def settle(before: Mapping[str, str], after: Mapping[str, str], job: int) -> lis
     return changed
 
 
-def unconfirmed_since(path: str, digest: str) -> str | None:
-    """Return when a file got the settings with this digest, if that was during a job and no person confirmed them."""
-    entry = _read(_CHANGED).get(path, {})
+def unconfirmed_since(path: str, digest_now: Callable[[], str]) -> str | None:
+    """Return when a file got the settings that it has now, if that was during a job and no person confirmed them."""
+    entry, watched = _read(_CHANGED).get(path, {}), _read(_WATCHED).get(path, {})
+    if not entry and not watched:
+        return None
+    digest = digest_now()
     if isinstance(entry.get("job"), int) and entry.get("digest") == digest:
         return _when(entry["job"], has_ended=True)
-    for job, before in _read(_WATCHED).get(path, {}).items():
+    for job, before in watched.items():
         if before != digest and job.isdigit():
             return _when(int(job), has_ended=False)
     return None

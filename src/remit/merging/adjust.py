@@ -21,6 +21,7 @@ from remit.contract.kinds import slug
 from remit.contract.lines import plain_text
 from remit.contract.render import free_text
 from remit.contract.result_data import STATUSES, Content, Table, Text
+from remit.digests import sha256_of
 from remit.evidence.claims import explain
 from remit.evidence.model import OUTCOMES, Checked, Outcome
 from remit.merging.collect import collect_sections, looks_for_issues
@@ -37,7 +38,6 @@ from remit.merging.merge_data import (
     ReportedStatement,
 )
 from remit.workspace.files import SourceFile, Workspace
-from remit.workspace.snapshot import sha256_of
 
 #: From best to worst.
 _VERDICTS = (None, "accept", "revise", "reject")

@@ -6,7 +6,6 @@ not signed; any tool that signs in-toto statements can do that.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from remit.checking import Options, Verdict
+from remit.digests import sha256_of
 from remit.evidence.claims import HOLDING, claims_of
 from remit.merging.merge_data import SCALE, Merge, MergeSettings
 from remit.rules.catalog import every_rule
@@ -33,7 +33,7 @@ class Subject(NamedTuple):
 
 def document_subject(name: str, data: bytes) -> Subject:
     """Return a document as a subject."""
-    return Subject(name, "sha256", hashlib.sha256(data).hexdigest())
+    return Subject(name, "sha256", sha256_of(data))
 
 
 def commit_subject(commit: str) -> Subject:
@@ -77,7 +77,7 @@ def _policy_descriptor(policy: Mapping[str, Any]) -> dict[str, Any]:
     data = msgspec.json.encode(policy, order="sorted")
     return {
         "name": str(policy["schema"]),
-        "digest": {"sha256": hashlib.sha256(data).hexdigest()},
+        "digest": {"sha256": sha256_of(data)},
         "mediaType": "application/json",
         "annotations": {"remit_policy": msgspec.json.decode(data)},
     }

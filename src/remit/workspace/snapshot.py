@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from remit.digests import sha256_of
 from remit.workspace.files import SourceFile, Workspace, WorkTree
 
 Difference = Literal["created", "modified", "deleted", "unchanged", "absent"]
@@ -31,13 +32,6 @@ def digest(workspace: Workspace, path: str) -> str | None:
     if not isinstance(file, SourceFile):
         return None
     return sha256_of(file.text.encode("utf-8", "surrogatepass"))[:32]
-
-
-def sha256_of(data: bytes) -> str:
-    """Return the SHA-256 digest of data, in hexadecimal digits."""
-    import hashlib  # late: it loads OpenSSL, and most reports need no digest
-
-    return hashlib.sha256(data).hexdigest()
 
 
 def difference(before: Snapshot, now: Workspace, path: str) -> Difference:
