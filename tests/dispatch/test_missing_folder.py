@@ -9,7 +9,9 @@ import pytest
 from support.running import Fleet, Play, tools
 from support.waiting import until_async
 
+from remit.configuration import load
 from remit.dispatch import worker as workers
+from remit.dispatch.health import health_facts
 from remit.dispatch.worker import Worker
 from remit.reports.job_text import event_lines, job_lines
 from remit.reports.layout import plain_lines
@@ -93,3 +95,18 @@ async def test_a_folder_that_vanishes_during_a_job_is_one_line_of_the_log(
         assert job.outcome == "error"
         assert "not a folder" in (job.error or "")
         assert [record for record in caplog.records if record.exc_info] == []
+
+
+async def test_doctor_names_the_folder_that_a_job_waits_for(play: Play) -> None:
+    async def jobs_in_doctor() -> list[tuple[str, str]]:
+        facts = [fact async for fact in health_facts(load(), fleet.settings)]
+        return [(fact.level, fact.words) for fact in facts if fact.what == "jobs"]
+
+    async with play(DONE) as fleet:
+        await fleet.submit()
+        number = await fleet.submit()
+        assert await jobs_in_doctor() == []
+        fleet.project.rename(fleet.project.with_name("moved"))
+        await fleet.work()
+        waits = f"job {number - 1} and 1 more wait for a worker on a host that has {fleet.project}"
+        assert await jobs_in_doctor() == [("odd", f"{waits}; no worker has found this folder")]

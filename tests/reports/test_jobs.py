@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import jsonschema
@@ -71,6 +71,21 @@ def test_lines_keep_within_the_columns(columns: int) -> None:
     lines = [*text(job_lines(wide, columns)).splitlines()[:-2]]
     lines += text(list_lines([wide], columns)).splitlines() if columns >= 80 else []
     assert max(map(display_width, lines)) <= columns
+
+
+@pytest.mark.parametrize(
+    ("seconds", "age"), [(0, "0 s"), (59, "59 s"), (60, "1 min"), (7_300, "2 h"), (86_400, "1 d"), (-30, "0 s")]
+)
+def test_a_running_job_is_listed_with_its_host_and_how_long_it_runs(seconds: int, age: str) -> None:
+    running = job(state="running", outcome=None, finished=None, started=datetime.now(UTC) - timedelta(seconds=seconds))
+    listed = text(list_lines([running, job(id=6)], 80, {7: "db1 pid 4711"})).splitlines()
+    assert listed[2] == f"        on db1 pid 4711, for {age}"
+    assert len(listed) == 4
+    assert f"  on db1 pid 4711, for {age}" in text(job_lines(running, 80, (), {7: "db1 pid 4711"})).splitlines()
+    assert "on a worker that is gone" in text(list_lines([running], 80, {}))
+    assert "db1" not in text(job_lines(running, 80)), "a command that runs the job itself does not ask for its host"
+    shown = text(list_lines([running], 80, {7: HOSTILE}))
+    assert not set(shown) & {"\x1b", "\x07", "\x9b", "\u202e", "\x00", "\r"}
 
 
 @pytest.mark.parametrize("field", ["agent", "prompt", "error", "result", "diff"])

@@ -25,6 +25,7 @@ from support.waiting import PATIENCE
 
 from remit.clients.hooks.results import keep_result
 from remit.gate.session_store import open_session
+from remit.surfaces.cli import job_commands
 from remit.testing import project as sample_project
 from remit.testing import result
 
@@ -414,6 +415,27 @@ def test_prune_removes_everything_of_old_jobs(remit: Commands, here: Remit) -> N
     for table in ("messages", "tool_calls", "receipts", "results", "events"):
         assert rows(remit, f"SELECT count(*) FROM remit.{table}") == [(0,)], table
     assert rows(remit, "SELECT count(*) FROM remit.briefs") == [(1,)], "only the waiting job's is left"
+
+
+@pytest.mark.parametrize(
+    ("words", "answer", "left"),
+    [
+        ((), "n\n", 1),
+        ((), "y\n", 0),
+        (("--yes",), "", 0),
+        (("--format", "json"), "", 0),
+    ],
+)
+def test_prune_asks_at_a_terminal(
+    remit: Commands, here: Remit, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], answer: str, left: int
+) -> None:
+    remit("run", "generic", "be good", "--tools", "Read")
+    monkeypatch.setattr(job_commands, "can_ask", lambda form: form == "text")
+    pruned = here("jobs", "prune", "--days", "0", *words, given=answer.encode())
+    assert pruned.code == 0
+    assert ("Remove all jobs that have finished" in pruned.out) is (not words)
+    assert ("nothing was removed" in pruned.out) is bool(left)
+    assert rows(remit, "SELECT count(*) FROM remit.jobs") == [(left,)]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from remit.store.database import Database
 
 Level = Literal["good", "odd", "bad"]
+#: Folders that jobs wait for and that are named.
+_MAX_FOLDERS = 5
 _MAX_SKEW_SECONDS = 2.0
 #: The queue of jobs that do not name one.
 _DEFAULT_QUEUE = "default"
@@ -84,7 +86,7 @@ def _migrations(missing: list[str]) -> HealthFact:
 
 async def _database(settings: Settings) -> AsyncIterator[HealthFact]:
     # Late, as what follows: an install without the extra `run` has no database.
-    from remit.store import database, migrate, workers
+    from remit.store import database, jobs, migrate, workers
 
     where = "shared" if settings.database else f"embedded in {settings.data / 'postgres'}"
     if not settings.database and not (settings.data / "postgres" / "made").exists():
@@ -101,6 +103,8 @@ async def _database(settings: Settings) -> AsyncIterator[HealthFact]:
             yield _migrations(missing)
             has_tables = not any(name.startswith("0001 ") for name in missing)
             yield _workers(await workers.live_workers(server, settings.takeover_seconds) if has_tables else [])
+            for fact in _left_jobs(await jobs.left_folders(server) if has_tables else []):
+                yield fact
             skew = await workers.clock_skew(server)
             level: Level = "good" if abs(skew) <= _MAX_SKEW_SECONDS else "bad"
             yield HealthFact("clock", level, f"{skew:+.2f} s compared with the database's clock")
@@ -159,6 +163,15 @@ def _workers(alive: Sequence[Mapping[str, Any]]) -> HealthFact:
         "odd",
         f"{workers}; none of them takes the queue {_DEFAULT_QUEUE}; `remit worker` starts one that does",
     )
+
+
+def _left_jobs(folders: Sequence[Mapping[str, Any]]) -> Iterator[HealthFact]:
+    """Yield what is known of jobs that no worker has taken, because its host lacks their folder."""
+    for folder in folders[:_MAX_FOLDERS]:
+        count = folder["jobs"] - 1
+        named = f"job {folder['first']}" + (f" and {count} more wait" if count else " waits")
+        words = f"{named} for a worker on a host that has {folder['workspace']}; no worker has found this folder"
+        yield HealthFact("jobs", "odd", words)
 
 
 def _queues(names: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
@@ -24,6 +24,8 @@ from remit.store.events import Event
 from remit.store.jobs import Job, Outcome, State
 
 OUTCOME_STYLES = {"completed": "green", "cancelled": "yellow", "max-turns": "yellow", "budget": "yellow"}
+#: The units of an age, each with the number of its seconds.
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 VERDICT_STYLES = {"accept": "bold green", "revise": "bold yellow", "reject": "bold red"}
 
 
@@ -102,8 +104,8 @@ def job_schema() -> dict[str, Any]:
     return schema_of(JobShape)
 
 
-def list_lines(jobs: Sequence[Job], columns: int) -> Iterator[Line]:
-    """Yield one line for each job."""
+def list_lines(jobs: Sequence[Job], columns: int, hosts: Mapping[int, str] | None = None) -> Iterator[Line]:
+    """Yield one line for each job, and below a running one where it runs and since when."""
     if not jobs:
         yield [Piece("no jobs", "dim")]
         return
@@ -120,10 +122,31 @@ def list_lines(jobs: Sequence[Job], columns: int) -> Iterator[Line]:
             Piece(f"{job.turns:>5} {job.input_tokens + job.output_tokens:>8}  ", "dim"),
             Piece(task if display_width(task) <= width else cut_width(task, width - 2) + " …"),
         ]
+        yield from _running_lines(job, hosts, columns, 8)
 
 
-def job_lines(job: Job, columns: int, violations: Sequence[Mapping[str, Any]] = ()) -> Iterator[Line]:
-    """Yield everything about one job; `violations` are those of its last result."""
+def _running_lines(job: Job, hosts: Mapping[int, str] | None, columns: int, indent: int) -> Iterator[Line]:
+    """Yield where a running job runs and since when, if that was asked for: `on db1 pid 4711, for 3 min`."""
+    if job.state != "running" or hosts is None:
+        return
+    host = f"on {escape_control(hosts[job.id])}" if job.id in hosts else "on a worker that is gone"
+    text = f"{host}, for {_age(datetime.now(UTC) - (job.started or job.created))}"
+    yield [Piece(" " * indent + cut_width(text, columns - indent), "dim")]
+
+
+def _age(age: timedelta) -> str:
+    seconds = max(0, int(age.total_seconds()))
+    size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= size), (1, "s"))
+    return f"{seconds // size} {unit}"
+
+
+def job_lines(
+    job: Job,
+    columns: int,
+    violations: Sequence[Mapping[str, Any]] = (),
+    hosts: Mapping[int, str] | None = None,
+) -> Iterator[Line]:
+    """Yield everything about one job; `violations` are those of its last result, `hosts` where it runs."""
     state = job.outcome or job.state
     yield [
         Piece(f"job {job.id}", "bold"),
@@ -131,6 +154,7 @@ def job_lines(job: Job, columns: int, violations: Sequence[Mapping[str, Any]] = 
         Piece(state, OUTCOME_STYLES.get(state, "red" if job.outcome else "")),
         Piece(f"  {job.verdict}" if job.verdict else "", VERDICT_STYLES.get(job.verdict or "", "")),
     ]
+    yield from _running_lines(job, hosts, columns, 2)
     if job.error:
         for row in wrap_text(escape_control(job.error), columns, 2):
             yield [Piece(row, "red")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
@@ -380,6 +380,18 @@ async def list_jobs(
     query = "jobs.list_whole" if is_whole else "jobs.list"
     values = {"state": state, "agent": agent, "verdict": verdict, "before": before, "limit": limit}
     return [as_job(row) for row in await database.filtered(query, **values)]
+
+
+async def hosts_of(database: Database, listed: Iterable[Job]) -> dict[int, str]:
+    """Return where the running ones of some jobs run: the host and the process of the worker, by the job's number."""
+    running = [job.id for job in listed if job.state == "running"]
+    found = await database.rows("jobs.hosts", jobs=running) if running else []
+    return {row["id"]: f"{row['host']} pid {row['pid']}" for row in found}
+
+
+async def left_folders(database: Database) -> list[DictRow]:
+    """Return the folders that workers lack, each with the number of jobs that wait for it, and the first of them."""
+    return await database.rows("jobs.left")
 
 
 async def prune(database: Database, days: int) -> int:

@@ -316,6 +316,17 @@ WHERE (%(state)s::text IS NULL OR state = %(state)s) AND (%(agent)s::text IS NUL
     AND (%(verdict)s::text IS NULL OR verdict = %(verdict)s) AND (%(before)s::bigint IS NULL OR id < %(before)s)
 ORDER BY id DESC LIMIT %(limit)s
 
+-- name: hosts
+-- Where jobs run.
+SELECT jobs.id, workers.host, workers.pid
+FROM remit.jobs JOIN remit.workers ON workers.id = jobs.worker
+WHERE jobs.id = ANY (%(jobs)s::bigint[]) AND state = 'running'
+
+-- name: left
+-- Jobs that workers have left in the queue, because their host lacks the folder, by folder: `leave` states why.
+SELECT workspace, count(*) AS jobs, min(id) AS first
+FROM remit.jobs WHERE state = 'queued' AND attempt > 0 AND error IS NOT NULL GROUP BY workspace ORDER BY min(id)
+
 -- name: prune
 WITH old AS (
     DELETE FROM remit.jobs

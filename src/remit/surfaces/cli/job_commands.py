@@ -43,6 +43,7 @@ from remit.store.jobs import Job
 from remit.surfaces.cli.named_files import read_file
 from remit.surfaces.cli.printing import (
     ListFirst,
+    can_ask,
     columns,
     form_option,
     operation_options,
@@ -81,8 +82,13 @@ def list_command(wanted: ListJobs) -> int:
       remit jobs list --state running
       remit jobs list --agent code-explorer --format json
     """
-    listed = with_database(lambda database, _: list_jobs(database, wanted, is_whole=wanted.form == "json"))
-    print_answer(wanted.form, jobs_shape(listed), list_lines(listed, columns()))
+
+    async def work(database: Database, _: Settings) -> tuple[list[Job], dict[int, str]]:
+        listed = await list_jobs(database, wanted, is_whole=wanted.form == "json")
+        return listed, await jobs.hosts_of(database, listed)
+
+    listed, hosts = with_database(work)
+    print_answer(wanted.form, jobs_shape(listed), list_lines(listed, columns(), hosts))
     return 0
 
 
@@ -97,11 +103,12 @@ def show(wanted: JobNumber) -> int:
       remit jobs show 12 --format json
     """
 
-    async def work(database: Database, _: Settings) -> tuple[jobs.Job, list[dict[str, Any]]]:
-        return await jobs.get(database, wanted.job), await jobs.violations_of(database, wanted.job)
+    async def work(database: Database, _: Settings) -> tuple[Job, list[dict[str, Any]], dict[int, str]]:
+        job = await jobs.get(database, wanted.job)
+        return job, await jobs.violations_of(database, wanted.job), await jobs.hosts_of(database, [job])
 
-    job, violations = with_database(work)
-    print_answer(wanted.form, job_shape(job), job_lines(job, columns(), violations))
+    job, violations, hosts = with_database(work)
+    print_answer(wanted.form, job_shape(job), job_lines(job, columns(), violations, hosts))
     return 0
 
 
@@ -113,14 +120,23 @@ def show(wanted: JobNumber) -> int:
     show_default=True,
     help="Keep jobs that finished in the last N days.",
 )
+@click.option("--yes", "is_sure", is_flag=True, help="Do not ask for confirmation.")
 @form_option()
-def prune(days: int, form: str) -> int:
+def prune(days: int, form: str, *, is_sure: bool) -> int:
     """Remove old finished jobs with their transcripts, receipts and events.
+
+    On a terminal, it asks first.
 
     \b
     Examples:
       remit jobs prune --days 30
+      remit jobs prune --days 30 --yes
     """
+    age = f"that finished more than {days} day{'s' * (days != 1)} ago" if days else "that have finished"
+    question = f"Remove all jobs {age}, with their transcripts, receipts and events?"
+    if not is_sure and can_ask(form) and not click.confirm(question):
+        print_text("nothing was removed")
+        return 0
 
     async def work(database: Database, settings: Settings) -> int:
         removed = await jobs.prune(database, days)

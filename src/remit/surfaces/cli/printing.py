@@ -40,6 +40,11 @@ def terminal_columns() -> int | None:
     return columns() if sys.stdout.isatty() else None
 
 
+def can_ask(form: str) -> bool:
+    """Return whether a person at a terminal can answer a question of a command that prints text."""
+    return form == "text" and sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def print_lines(lines: Iterable[Line]) -> None:
     """Print styled lines, with colours on a terminal."""
     if not sys.stdout.isatty():

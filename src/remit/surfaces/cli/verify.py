@@ -36,6 +36,7 @@ from remit.surfaces.cli.attesting import Documents, attest_verdicts
 from remit.surfaces.cli.named_files import display_name, display_root, find_repository, find_texts
 from remit.surfaces.cli.printing import (
     SlowNotice,
+    can_ask,
     operation_options,
     path_of,
     print_lines,
@@ -183,8 +184,7 @@ def _may_write(answer: Verified, wanted: Verify) -> bool:
     count = format_count(sum(len(waiting.fixed.fixes) for waiting in answer.waiting), "correction")
     if wanted.form == "text":
         print_lines(line for waiting in answer.waiting for line in _diff_lines(waiting))
-    can_ask = wanted.form == "text" and sys.stdin.isatty() and sys.stdout.isatty()
-    if wanted.write or (can_ask and click.confirm(f"Write {count}?")):
+    if wanted.write or (can_ask(wanted.form) and click.confirm(f"Write {count}?")):
         return True
     click.echo(f"remit: {count} not written; --fix --write writes them", err=True)
     return False
