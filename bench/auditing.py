@@ -11,6 +11,7 @@ import msgspec
 from measure import Bench, medians, ratio
 
 from remit.clients.transcripts.auditing import audit_file
+from remit.clients.transcripts.reading import read_transcript
 
 _OUTPUT = "src/cart.py:12: the cart of a session, its lines, its discount code and what it costs\n" * 60
 #: A megabyte of public transcripts has 22 texts with 6,000 characters, 60 sentences in lines that may state something,
@@ -56,6 +57,18 @@ def seconds_of_gigabyte(path: Path) -> float:
     return seconds * 1e9 / path.stat().st_size
 
 
+def _explained() -> list[str]:
+    """State where the time goes."""
+    path = transcript(500)
+    audited, read, lines = medians(
+        [partial(audit_file, path), partial(read_transcript, path), partial(read_lines, path)], 3
+    )
+    return [
+        f"an audit takes {1000 * audited:.0f} ms: reading the calls {1000 * read:.0f}, {1000 * lines:.0f} of it JSON",
+        "the rest: the texts, which are read first, and the outcome of each run, which is read from its output",
+    ]
+
+
 def growth() -> float:
     """The cost of a turn in a session of 1,000 turns, against one of 100."""
     small, large = medians([partial(audit_file, transcript(turns)) for turns in (100, 1_000)], repeats=3)
@@ -72,6 +85,7 @@ def benches() -> list[Bench]:
             "x",
             3.0,
             lambda: ratio(lambda: audit_file(path), lambda: read_lines(path), repeats=3),
+            _explained,
         ),
         Bench("1 GB of such transcripts on one core", "one minute", "s", 60.0, lambda: seconds_of_gigabyte(path)),
         Bench("cost of a turn among 1,000", "cost of a turn among 100", "x", 1.5, growth),

@@ -81,7 +81,8 @@ class _Step(NamedTuple):
     path: str
     before: Workspace
     after: Workspace
-    written: dict[str, str]
+    #: Empty: the change is not committed.
+    commit: str
 
 
 class SymbolRenames:
@@ -93,6 +94,8 @@ class SymbolRenames:
         self._names = names
         self._parsing = parsing
         self._known: dict[tuple[str, str, str], RenamedSymbol | None] = {}
+        #: The files that a commit wrote.
+        self._written_by: dict[str, dict[str, str]] = {}
         self._parsed: dict[tuple[str, int], dict[str, list[SourceDefinition]]] = {}
         self._seconds_left = _RUN_SECONDS
 
@@ -153,8 +156,17 @@ class SymbolRenames:
         old = before.read(path) if before is not None else None
         if before is None or after is None or not isinstance(old, SourceFile):
             return None
-        written = self._history.written_files(commit) if commit else {path: path}
-        return _Step(old, next((new for new, was in written.items() if was == path), ""), before, after, written)
+        if commit and not isinstance(after.read(path), SourceFile):
+            path = next((new for new, was in self._written(commit, path).items() if was == path), "")
+        return _Step(old, path, before, after, commit)
+
+    def _written(self, commit: str, path: str) -> dict[str, str]:
+        """Return the files that a commit wrote: the path before it by the new path. Without a commit, only `path`."""
+        if not commit:
+            return {path: path}
+        if commit not in self._written_by:
+            self._written_by[commit] = self._history.written_files(commit)
+        return self._written_by[commit]
 
     def _definition_today(self, name: str, path: str, commit: str) -> _Defined | None:
         """Return the only definition of a name in the file of a commit as it is today."""
@@ -191,12 +203,15 @@ class SymbolRenames:
                 if one is not on_same_lines and not _is_around(one, on_same_lines)
             )
             is_long = len(old.tokens) >= _FEW_TOKENS
-            is_clear = is_only if is_long else _renames_uses(step, old, on_same_lines)
-            return self._on_one_level(old, on_same_lines) if is_clear else None
+            if not is_long:
+                is_only = _renames_uses(step, self._written(step.commit, step.old.path), old, on_same_lines)
+            return self._on_one_level(old, on_same_lines) if is_only else None
+        if len(old.tokens) < _FEW_TOKENS:
+            return None
         news = [*near, *self._far_definitions(step, old, olds)]
         scores = [_similarity(old.tokens, new.tokens) for new in news]
         score = max(scores, default=0.0)
-        if not score or len(old.tokens) < _FEW_TOKENS:
+        if not score:
             return None
         new = news[scores.index(score)]
         others = [own for one, own in zip(news, scores, strict=True) if one is not new and not _is_around(one, new)]
@@ -233,10 +248,11 @@ class SymbolRenames:
         self, step: _Step, old: _Defined, olds: dict[str, list[SourceDefinition]]
     ) -> Iterator[_Defined]:
         """Yield the new definitions of the other files that a commit wrote, if they share lines with the old one."""
-        paths = [path for path in step.written if is_source(path) and path != step.path]
+        written = self._written(step.commit, step.old.path)
+        paths = [path for path in written if is_source(path) and path != step.path]
         lines = {line for line in map(str.strip, old.lines) if len(line) >= _LONG_LINE}
         for path in paths if len(paths) <= _MAX_FILES else ():
-            file, was = step.after.read(path), step.written[path]
+            file, was = step.after.read(path), written[path]
             if isinstance(file, SourceFile) and sum(line in file.text for line in lines) >= _SHARED * len(lines):
                 earlier = step.before.read(was) if was else None
                 defined = self._definitions(earlier) if isinstance(earlier, SourceFile) else {}
@@ -285,10 +301,10 @@ def _is_around(one: _Defined, other: _Defined) -> bool:
     )
 
 
-def _renames_uses(step: _Step, old: _Defined, new: _Defined) -> bool:
+def _renames_uses(step: _Step, written: dict[str, str], old: _Defined, new: _Defined) -> bool:
     """Return whether the written files use the new name as often as the old one before, and at least once."""
     uses = gained = 0
-    for path, was in step.written.items():
+    for path, was in written.items():
         earlier, later = step.before.read(was) if was else None, step.after.read(path)
         words = _WORD.findall(earlier.text) if isinstance(earlier, SourceFile) else []
         later_words = _WORD.findall(later.text) if isinstance(later, SourceFile) else []
