@@ -23,7 +23,7 @@ from remit.evidence.meant_tests import (
     shows_all,
 )
 from remit.evidence.model import Check, CheckedStatement, WorkStatement
-from remit.evidence.receipts import RERUN, GitActs, Receipt, SessionRecord, may_act
+from remit.evidence.receipts import RERUN, SCRIPT, GitActs, Receipt, SessionRecord, may_act
 from remit.evidence.run_history import MAX_COMMAND, Ran, RunHistory, has_words, is_named
 from remit.evidence.run_outcomes import RunOutcome, count_left_out, read_outcome
 from remit.evidence.statement_words import EVERY, SUBJECT
@@ -141,10 +141,18 @@ class StatementJudge:
         #: Whether a commit or a push ran checks.
         self._has_hooks = False
         self._acting: list[str] = []
+        #: When a script may have called any tool.
+        self._scripted_at = 0
 
     def judge(self, statement: WorkStatement) -> CheckedStatement:
         """Return what the record shows of a statement."""
         self._advance()
+        checked = self._judge(statement)
+        if checked.outcome == "contradicted" and self._scripted_at > checked.call:
+            return _checked(statement, "unchecked", "record-incomplete", "a script may have changed it")
+        return checked
+
+    def _judge(self, statement: WorkStatement) -> CheckedStatement:
         if statement.kind == "run":
             return self._judge_run(statement)
         if statement.kind == "delegation":
@@ -184,6 +192,7 @@ class StatementJudge:
                 self._last_change = (position, f"{_last_part(path)} was changed")
         elif receipt.action == "other" and may_act(receipt):
             self._acting.append(str(receipt.arguments)[:2_000])
+            self._scripted_at = position if receipt.tool == SCRIPT else self._scripted_at
         if receipt.action == "read" and receipt.path and receipt.output:
             self._show_log(receipt.path, receipt.output)
 

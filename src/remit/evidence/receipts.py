@@ -42,6 +42,8 @@ _ACTIONS: dict[str, Action] = {
 _PROSE = (".md", ".markdown", ".rst")
 #: The tool name of a receipt that Remit wrote itself for a repeated command.
 RERUN = "Rerun"
+#: The tool name of a program of the agent that calls tools, if it is not known which.
+SCRIPT = "Script"
 
 
 class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -109,7 +111,12 @@ _WORD = lazy_pattern(r"[a-z]+")
 
 
 def may_act(receipt: Receipt) -> bool:
-    """Return whether a tool of another server may have written a file or run a program, by the words of its name."""
+    """Return whether a tool of another server may have written a file or run a program, by the words of its name.
+
+    A program whose calls are not known may have done anything.
+    """
+    if receipt.tool == SCRIPT:
+        return not receipt.failed
     if (receipt.failed and not receipt.unknown) or not receipt.tool.startswith("mcp__"):
         return False
     first = _WORD.search(receipt.tool.rpartition("__")[2].lower())

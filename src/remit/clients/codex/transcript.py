@@ -3,16 +3,21 @@
 A line is `{"type": "event_msg", "payload": {"type": "item_completed", "item": …}}`: one item for each call, also for
 the calls inside a code-mode script. An item has everything that a receipt needs. Older versions wrote none: there, a
 call is a pair of response items with one `call_id`: `function_call` (or `custom_tool_call` for a patch) and its output.
+
+A command that is still running has a session, whose output a later `write_stdin` reads. A script that is still running
+has a cell, whose output a later `wait` reads.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import msgspec
 
+from remit.clients.codex.code_mode import script_calls
 from remit.clients.transcripts.calls import (
     MAX_CALLS,
     MAX_OUTPUT,
@@ -23,7 +28,7 @@ from remit.clients.transcripts.calls import (
     table_of,
     text_of,
 )
-from remit.evidence.receipts import Receipt
+from remit.evidence.receipts import SCRIPT, Receipt
 from remit.lazy import lazy_pattern
 
 _LINES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "world_state", "compacted"})
@@ -31,16 +36,43 @@ _SHELLS = frozenset({"shell", "shell_command", "exec_command", "container.exec",
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _STATUS = lazy_pattern(r"(?:Process exited with code|Exit code:) (-?\d{1,5})\b")
+_RUNNING = lazy_pattern(r"Process running with session ID (\d{1,20})\b")
+_SCRIPT_STATE = lazy_pattern(r"Script (completed|failed|running with cell ID (\w{1,40}))\b")
+#: What a script prints of a result besides its output: `SESSION_ID=50820`.
+_SESSION = lazy_pattern(r"\W*session[_ ]?id\W{1,4}(\d{1,20})\W*", re.IGNORECASE)
+_EXIT = lazy_pattern(r"\W*exit[_ ]?(?:code|status)\W{1,4}(\d{1,5})\W*", re.IGNORECASE)
 _BODY = "Output:\n"
 #: The status of a command is at the beginning of its output.
 _MAX_HEAD = 1_000
 _PATCHED = lazy_pattern(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.{1,1000})$", 8)
 _PATCH = "*** Begin Patch"
 _MAX_PATCHED = 1_000
+_MAX_SOURCE = 2_000
+
+
+class _Poll(NamedTuple):
+    """A call that reads what a command printed since the last one."""
+
+    session: str
+    #: Whether it typed something, so that what follows is an answer to it.
+    is_typing: bool = False
 
 
 class CodexCalls(AgentCalls):
     """The calls of a rollout of Codex."""
+
+    def __init__(self, path: str = "", agent: str = "") -> None:
+        super().__init__(path, agent)
+        #: The calls whose commands run, by their sessions, and the calls that read more of their output.
+        self._sessions: dict[str, str] = {}
+        self._polls: dict[str, _Poll] = {}
+        #: The scripts, those that run by their cells, and the calls that wait for them.
+        self._scripts: set[str] = set()
+        self._cells: dict[str, str] = {}
+        self._waits: dict[str, str] = {}
+        self._last_script = ""
+        #: The scripts whose output is not that of their only command.
+        self._unshown: set[str] = set()
 
     def add(self, line: TranscriptLine) -> bool:
         """Add a line; False if it is not one of this client."""
@@ -52,14 +84,142 @@ class CodexCalls(AgentCalls):
             self._add_root(payload.get("cwd"))
         item, form = payload.get("item"), payload.get("type")
         if form == "item_completed" and isinstance(item, dict):
-            self._put(text_of(item.get("id")), self._item(item, time))
+            self._put_item(text_of(item.get("id")), self._item(item, time))
         elif form == "function_call" and str(payload.get("name", "")).endswith("spawn_agent"):
             self._append(_launch(payload, time))
         elif form in _CALLS:
-            self._put(text_of(payload.get("call_id")), _started(payload, time, next(iter(self.roots), None)))
+            self._start(text_of(payload.get("call_id")), payload, time)
         elif form in _OUTPUTS:
-            self._end(text_of(payload.get("call_id")), _output_of(payload.get("output")))
+            self._answer(text_of(payload.get("call_id")), payload.get("output"))
         return True
+
+    def _start(self, name: str, payload: dict[str, Any], time: str | None) -> None:
+        """Add the call of a response item."""
+        tool, folder = payload.get("name"), next(iter(self.roots), None)
+        if tool == "write_stdin":
+            self._polls[name] = _poll(_arguments(payload))
+        elif tool == "wait" and (script := self._cells.get(str(_arguments(payload).get("cell_id")))):
+            self._waits[name] = script
+        elif tool == "exec" and payload.get("type") == "custom_tool_call":
+            self._scripts.add(name)
+            self._last_script = name
+            self._put(name, self._of_script(name, text_of(payload.get("input")), time, folder))
+        else:
+            self._put(name, _started(payload, time, folder))
+
+    def _answer(self, name: str, value: object) -> None:
+        """Add the output of a response item."""
+        if (script := self._waits.get(name, name)) in self._scripts:
+            self._end_script(script, value)
+        elif name in self._polls:
+            self._continue(self._polls[name], _output_of(value))
+        else:
+            self._end(name, _output_of(value))
+
+    def _of_script(self, name: str, source: str, time: str | None, folder: str | None) -> list[Receipt]:
+        """Return the receipts of the calls that a script makes; they wait for its output."""
+        calls = script_calls(source[:MAX_OUTPUT])
+        if calls is None:
+            return [Receipt(SCRIPT, {"source": source[:_MAX_SOURCE]}, time=time)]
+        receipts: list[Receipt] = []
+        for call in calls:
+            arguments = table_of(call.argument)
+            if call.tool == "write_stdin" and len(calls) == 1:
+                self._polls[name] = _poll(arguments)
+            elif call.tool.endswith("spawn_agent"):
+                receipts.append(Receipt("Agent", {"subagent_type": text_of(arguments.get("agent_type")) or "default"}))
+            elif call.tool.startswith("mcp__"):
+                receipts.append(Receipt(call.tool, arguments, time=time))
+            else:
+                argument = {"input": call.argument} if isinstance(call.argument, str) else {}
+                payload = {"name": call.tool, "arguments": call.argument, **argument}
+                receipts += _started(payload, time, folder)
+            if not call.is_shown or len(calls) > 1:
+                self._unshown.add(name)
+        return receipts
+
+    def _end_script(self, name: str, value: object) -> None:
+        """Complete the receipts of a script with its output."""
+        parts = _parts_of(value)
+        head = parts[0] if parts else ""
+        state = _SCRIPT_STATE.match(head)
+        if state and state[2]:
+            self._cells[state[2]] = name
+        result = _Result.of([head.partition(_BODY)[2] if state else head, *parts[1:]])
+        if name in self._polls:
+            self._continue_by_script(self._polls[name], result, is_running=bool(state and state[2]))
+            return
+        number = 0
+        while (known := self._calls.get(key := f"{name}#{number}")) is not None:
+            number += 1
+            if not known.pending:
+                continue
+            if known.tool == "Edit":
+                ended = msgspec.structs.replace(known, failed=not (state and state[1] == "completed"), pending=False)
+            else:
+                ended = self._end_command(name, known, result, state)
+                if ended.pending and result.session:
+                    self._sessions[result.session] = key
+            self._calls[key] = ended
+            if name in self._cells.values() and not ended.pending:
+                self.ended_later.append(key)
+
+    def _end_command(self, name: str, call: Receipt, result: _Result, state: re.Match[str] | None) -> Receipt:
+        """Return a command with what its script printed. It is pending if it or the script still runs."""
+        if state and state[2]:
+            return call
+        failed = state is None or state[1] == "failed"
+        if name in self._unshown:
+            return msgspec.structs.replace(call, failed=failed, pending=False)
+        return msgspec.structs.replace(
+            call,
+            exit=result.status,
+            failed=failed,
+            pending=bool(result.session),
+            output=kept_lines(call, result.output),
+        )
+
+    def _continue(self, poll: _Poll, output: str) -> None:
+        """Add what a command printed after it was left running."""
+        key = self._sessions.get(poll.session)
+        known = self._calls.get(key) if key is not None else None
+        if key is None or known is None or not known.pending:
+            return
+        ended = _ended(known, output)
+        if ended.failed:  # the session is not known
+            return
+        self._put_more(key, known, ended, poll)
+
+    def _continue_by_script(self, poll: _Poll, result: _Result, *, is_running: bool) -> None:
+        key = self._sessions.get(poll.session)
+        call = self._calls.get(key) if key is not None else None
+        if key is None or call is None or not call.pending or is_running:
+            return
+        output = kept_lines(call, result.output)
+        ended = msgspec.structs.replace(call, exit=result.status, pending=bool(result.session), output=output)
+        self._put_more(key, call, ended, poll)
+
+    def _put_more(self, key: str, call: Receipt, ended: Receipt, poll: _Poll) -> None:
+        """Replace a command by what it is after more output; the last output decides."""
+        before = "" if poll.is_typing else call.output
+        output = "\n".join(filter(None, (before, ended.output)))
+        self._calls[key] = msgspec.structs.replace(ended, output=output[:MAX_OUTPUT])
+        if not ended.pending:
+            self.ended_later.append(key)
+
+    def _put_item(self, name: str, receipts: list[Receipt]) -> None:
+        """Add the receipts of an item. Its call may be one of a script, which was read from the script."""
+        if self._last_script and f"{name}#0" not in self._calls:
+            number = 0
+            while (known := self._calls.get(key := f"{self._last_script}#{number}")) is not None:
+                number += 1
+                if known.tool == SCRIPT:  # the items show what it did
+                    self._calls[key] = msgspec.structs.replace(known, failed=True)
+                elif known.pending and [known.command] == [receipt.command for receipt in receipts if receipt.command]:
+                    self._calls[key] = receipts[0]
+                    self.ended_later.append(key)
+                    return
+        self._put(name, receipts)
 
     def _put(self, name: str, receipts: Iterable[Receipt]) -> None:
         """Add the receipts of a call by its id; those of its item replace those of its response item."""
@@ -78,7 +238,9 @@ class CodexCalls(AgentCalls):
         number = 0
         while (known := self._calls.get(key := f"{name}#{number}")) is not None:
             if known.pending:
-                self._calls[key] = _ended(known, output)
+                self._calls[key] = ended = _ended(known, output)
+                if ended.pending and (session := _RUNNING.search(output, 0, _MAX_HEAD)):
+                    self._sessions[session[1]] = key
             number += 1
 
     def _item(self, item: dict[str, Any], time: str | None) -> list[Receipt]:
@@ -92,6 +254,39 @@ class CodexCalls(AgentCalls):
         for path, change in changes.items():
             names += [path, *filter(None, [text_of(table_of(change).get("move_path"))])]
         return [Receipt("Edit", {"file_path": name}, path=name, time=time, failed=failed) for name in names]
+
+
+class _Result(NamedTuple):
+    """What a script printed: the output of a command, and perhaps its session and its status."""
+
+    output: str
+    session: str = ""
+    status: int | None = None
+
+    @classmethod
+    def of(cls, parts: list[str]) -> _Result:
+        """Return it from the parts of an output. A part is one thing that the script printed."""
+        session, status, output = "", None, [*parts]
+        while output:
+            if label := _SESSION.fullmatch(output[-1]):
+                session = label[1]
+            elif label := _EXIT.fullmatch(output[-1]):
+                status = int(label[1])
+            else:
+                break
+            output.pop()
+        text = "\n".join(output)
+        result = _json(text) if text.lstrip().startswith("{") else {}
+        if isinstance(result.get("output"), str):
+            exit_code = result.get("exit_code")
+            status = exit_code if isinstance(exit_code, int) else status
+            session = str(result.get("session_id") or session)
+            text = result["output"]
+        return cls(text[:MAX_OUTPUT], session, status)
+
+
+def _poll(arguments: dict[str, Any]) -> _Poll:
+    return _Poll(str(arguments.get("session_id")), bool(text_of(arguments.get("chars"))))
 
 
 def _started(payload: dict[str, Any], time: str | None, folder: str | None) -> list[Receipt]:
@@ -117,6 +312,8 @@ def _started(payload: dict[str, Any], time: str | None, folder: str | None) -> l
 def _arguments(payload: dict[str, Any]) -> dict[str, Any]:
     if payload.get("type") == "local_shell_call":
         return table_of(payload.get("action"))
+    if isinstance(payload.get("arguments"), dict):  # those of a call in a script
+        return table_of(payload.get("arguments"))
     return _json(payload.get("arguments"))
 
 
@@ -130,10 +327,15 @@ def _json(text: object) -> dict[str, Any]:
 def _output_of(value: object) -> str:
     """Return the text of an output, which has been written in several forms."""
     if isinstance(value, list):
-        return "\n".join(text_of(table_of(part).get("text")) for part in value)[:MAX_OUTPUT]
+        return "\n".join(_parts_of(value))[:MAX_OUTPUT]
     if isinstance(value, dict):
         return text_of(value.get("content"))[:MAX_OUTPUT]
     return text_of(value)[:MAX_OUTPUT]
+
+
+def _parts_of(value: object) -> list[str]:
+    """Return the texts that an output consists of."""
+    return [text_of(table_of(part).get("text")) for part in value] if isinstance(value, list) else [_output_of(value)]
 
 
 def _ended(call: Receipt, output: str) -> Receipt:
@@ -143,7 +345,7 @@ def _ended(call: Receipt, output: str) -> Receipt:
     match = _STATUS.search(output, 0, _MAX_HEAD)
     status = details.get("exit_code") if "exit_code" in details else int(match[1]) if match else None
     is_running = match is None and not details and "Process running" in output[:_MAX_HEAD]
-    shown = text_of(stored.get("output")) if stored else output.partition(_BODY)[2] or output
+    shown = text_of(stored.get("output")) if stored else output.partition(_BODY)[2] if _BODY in output else output
     exit_status = status if isinstance(status, int) and not isinstance(status, bool) else None
     failed = exit_status is None and not is_running
     if call.tool == "Edit":
