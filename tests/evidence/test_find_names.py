@@ -140,6 +140,13 @@ def test_a_name_elsewhere_is_at_the_nearest_definition_else_at_the_nearest_use(t
     assert where(names.facts(source("\n".join(lines)), "login", 81, None)) == (False, 90)
 
 
+def test_a_use_with_another_owner_is_not_where_a_name_is(tmp_path: Path) -> None:
+    names = finder(tmp_path)
+    file = source("\n" * 30 + "door.open\n" + "\n" * 30 + "shop.open\n", "shop/all.c")
+    assert names.facts(file, "shop.open", 1, 9) == NameFacts(is_near=False, line=62)
+    assert names.facts(file, "window.open", 1, 9) == NameFacts(is_near=False, is_anywhere=True)
+
+
 def test_of_two_definitions_the_one_of_the_named_class_is_meant(tmp_path: Path) -> None:
     file, names = source(CART + "x = 1\n" * 60), finder(tmp_path)
     assert names.facts(file, "total", 80, None).line == 28

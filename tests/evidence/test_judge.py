@@ -127,6 +127,18 @@ def test_only_a_comparison_beyond_the_location_verifies_a_claim(text: str, outco
     assert {claim.reliability for claim in claims} == {None}
 
 
+def test_a_label_whose_name_is_elsewhere_is_only_worth_a_look(tree: Path) -> None:
+    for text, reliability in (
+        ("- **open_session**: `src/app.py:2` - the imports that it uses", "look"),
+        ("- `open_session`: `src/app.py:2` - the imports that it uses", "likely"),
+        ("- open_session: `src/app.py:2` - the imports that it uses", "likely"),
+    ):
+        (claim,) = (claim for claim in evidence_in(text, tree).checked if claim.claim.name)
+        assert (claim.reason, claim.reliability) == ("name-elsewhere", reliability)
+        (claim,) = (claim for claim in evidence_of(text, tree).checked if claim.claim.name)
+        assert claim.fails
+
+
 def test_a_wrong_name_is_listed_next_to_a_correct_quote(tree: Path) -> None:
     code = "```python\n    user = store.find_user(name)\n```"
     place, quote = evidence_of(f"src/app.py:14 (`ghost_login`):\n{code}", tree).checked

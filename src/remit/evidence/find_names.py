@@ -167,8 +167,13 @@ class NameFinder:
         if inside or is_defined or (shown and not is_use_nearby):
             nearest = _nearest([number for number in lines if low <= number <= high] or shown or lines, line or 1)
             return NameFacts(is_near=True, line=nearest, is_definition=is_defined, definitions=lines)
-        nearest = _nearest(lines, line or 1) or _nearest(every, line or 1)
         is_other = is_use_nearby or (bool(near) and not (lines and bodies))
+        if owner and not lines and not is_other:
+            # Nothing of this name is defined here: `shop.open` is not what `door.open` uses.
+            every = [number for number in every[:_MAX_NEAR] if _use(file, short, owner, number) != "other"]
+        nearest = _nearest(lines, line or 1) or _nearest(every, line or 1)
+        if nearest is None:
+            return NameFacts(is_near=False, is_anywhere=True, is_imported=self.is_imported(file, name))
         return NameFacts(is_near=False, line=nearest, is_definition=bool(lines), definitions=lines, is_other=is_other)
 
     def definition_lines(self, file: SourceFile, name: str) -> list[int]:

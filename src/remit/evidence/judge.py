@@ -135,6 +135,8 @@ def _reliability(claim: Claim, reason: Reason, lowered: int) -> Reliability:
     step = RELIABILITIES.index(reliabilities()[reason]) + (2 * lowered if reason == "outdated" else lowered)
     if reason == "name-nowhere" and "code" not in claim.notes:
         step += 1  # a word that is not written as code may be none
+    if reason == "name-elsewhere" and "topic" in claim.notes:
+        step += 1  # the place may be something about what the entry is about
     if "carried" in claim.notes and not reason.startswith("outdated"):
         # The file of the line is named elsewhere, or other files are near. `:8765` past its end may be a port.
         is_port = claim.text.startswith(":") and (claim.line or 0) >= _PORTS and reason.startswith("past-end")

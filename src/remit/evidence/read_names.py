@@ -126,6 +126,10 @@ _PLAIN_WORD = lazy_pattern(r"[A-Za-z][A-Za-z0-9]{2,40}$")
 _SHOUTED = lazy_pattern(r"[A-Z]{2,40}$")
 #: The code of a diagnosis, and a hash: `E501`, `TS2532`, `a1b2c3d`.
 _RULE_OR_HASH = lazy_pattern(r"[A-Z]{1,6}\d{2,6}$|(?=[a-f]*\d)[0-9a-f]{7,40}$")
+#: The endings of built files that programs are called by: `shop.elf` is not the `elf` of `shop`.
+_BUILT_ENDINGS = (".elf", ".exe", ".dll", ".dylib", ".wasm", ".jar", ".apk", ".whl")
+#: What comes before the label of a list entry or paragraph.
+_LABEL_START = lazy_pattern(r"\s*(?:(?:[-*+]|\d{1,4}[.)])\s+)?(?:\*\*|__)$")
 #: What a program prints after a place: `tests/test_app.py:5: AssertionError`.
 _PRINTED = lazy_pattern(r"\w{0,60}(?:Error|Exception|Warning)$")
 
@@ -184,6 +188,8 @@ class NameMention(msgspec.Struct, frozen=True):
     is_plain: bool = False
     #: Whether the clause states that it is defined there.
     is_defined: bool = False
+    #: Whether it is the label of a list entry, without code marks: `**total**: shop/cart.py:34`.
+    is_label: bool = False
 
 
 class _Candidate(msgspec.Struct, frozen=True):
@@ -261,7 +267,13 @@ def _before(text: str, start: int, place: str) -> _Candidate | None:
     is_defined = says_defined or (
         definer is not None and not _USES.search(head, max(0, definer.start() - _LONGEST_WORDS), definer.start())
     )
-    return _Candidate(replace(mention, is_defined=mention.is_defined or is_defined), len(join[0].strip("`*_")))
+    is_label = span is None and not match[2] and len(lead) < _LOOK_BACK and _LABEL_START.match(head) is not None
+    mention = replace(
+        mention,
+        is_defined=mention.is_defined or is_defined,
+        is_label=is_label and (join["sign"] or "").strip() in (":", "："),
+    )
+    return _Candidate(mention, len(join[0].strip("`*_")))
 
 
 def _after(text: str, end: int, place: str) -> _Candidate | None:
@@ -344,7 +356,7 @@ def _mention(name: str, place: str, *, is_call: bool) -> NameMention | None:
     last = SEPARATOR.split(name)[-1].strip("$~?!")
     if name in (_NOT_CALLED if is_call else _NOT_NAMES) or len(last) < 2 or _RULE_OR_HASH.match(name):
         return None
-    if not is_call and "::" not in name and has_known_ending(name):
+    if not is_call and "::" not in name and (has_known_ending(name) or name.endswith(_BUILT_ENDINGS)):
         return None
     # `TODO` is often no name, and `cart` next to `shop/cart.py:34` may be its module.
     is_plain = not is_call and (_SHOUTED.match(name) is not None or last in _PATH_WORD.findall(place))
