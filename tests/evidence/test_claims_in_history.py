@@ -12,6 +12,7 @@ from remit.checking import Options, check_text
 from remit.evidence.claims import ClaimEntry, claims_of
 from remit.evidence.model import Location
 from remit.evidence.sources import open_sources
+from remit.workspace.history import History
 
 CART = """class Cart:
     def add(self, item):
@@ -197,3 +198,37 @@ def test_the_name_of_a_file_that_exists_is_not_a_signal(verify: Verify, tmp_path
 def test_a_path_of_the_machine_is_not_an_accusation_in_a_guide(verify: Verify) -> None:
     entries = verify("Settings are in `~/.config/shop/app.toml` and `/etc/shop.toml:3`.\n")
     assert [(entry.outcome, entry.reliability) for entry in entries] == [("unchecked", None), ("outside", "look")]
+
+
+@pytest.mark.parametrize(
+    ("function", "asked"),
+    [
+        ("def total(): return 1\n", 0),
+        ("def total(items):\n    return sum(item.price for item in items)\n", 1),
+    ],
+    ids=["too-short-to-be-recognised", "may-be-in-another-file"],
+)
+def test_the_files_of_a_commit_are_asked_for_only_if_a_symbol_may_be_in_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str, asked: int
+) -> None:
+    text = "The sum is `total()` in `shop/cart.py:1`.\n"
+    for content, about in ((function, "Start"), ("value = 1\n", "Remove")):
+        (tmp_path / "shop").mkdir(exist_ok=True)
+        (tmp_path / "shop/cart.py").write_text(content + "first = 1\nlast = 2\n", encoding="utf-8")
+        if about == "Start":
+            git(tmp_path, "init", "-q")
+            (tmp_path / "AGENTS.md").write_text(text, encoding="utf-8")
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-qm", about)
+    commits: list[str] = []
+    original = History.written_files
+
+    def written_files(history: History, commit: str) -> dict[str, str]:
+        commits.append(commit)
+        return original(history, commit)
+
+    monkeypatch.setattr(History, "written_files", written_files)
+    options = Options(profile="claims", with_history=True)
+    (verdict,) = check_text(text.encode(), str(tmp_path / "AGENTS.md"), options, open_sources(tmp_path))
+    assert [entry.outcome for entry in claims_of(verdict.evidence)] == ["outdated"]
+    assert len(commits) == asked

@@ -201,3 +201,15 @@ def test_a_list_in_a_file_keeps_every_value() -> None:
     assert values[0] == written[0]
     values.append(written[2])
     assert [values[index] for index in range(len(values))] == written
+
+
+def test_a_merge_of_few_rows_writes_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise AssertionError("a file was made")
+
+    monkeypatch.setattr(ListInFile, "__init__", broken)
+    report = Report(agent="a", status="SUCCESS", verdict="accept", rows=(one(1), one(2)))
+    merge = revise(merge_stream([Input([report])], MergeSettings(), in_memory=2), _without_quality)
+    assert len(merge.dropped) == 2
+    with pytest.raises(AssertionError, match="a file was made"):
+        merge_stream([Input([report])], MergeSettings(), in_memory=1)
