@@ -127,6 +127,47 @@ def test_only_a_comparison_beyond_the_location_verifies_a_claim(text: str, outco
     assert {claim.reliability for claim in claims} == {None}
 
 
+@pytest.mark.parametrize(
+    ("cited", "quote", "reason", "reliability"),
+    [
+        (
+            "12-17",
+            "user = find(name)\nif not user:\n    return 401\nreturn open_session(user)",
+            "quote-differs",
+            "look",
+        ),
+        (
+            "12-17",
+            "user = users.find_user(names)\nif user is None or not check_password(user, password):",
+            "quote-altered",
+            "look",
+        ),
+        (
+            "12-17",
+            "user = store.find_user(names)\nif user is None or not check_password(user, password):",
+            "quote-altered",
+            "certain",
+        ),
+        ("14", "user = users.find_user(names)", "quote-altered", "certain"),
+        (
+            "25-30",
+            "user = find(name)\nif not user:\n    return 401\nreturn open_session(user)",
+            "quote-differs",
+            "likely",
+        ),
+    ],
+    ids=["a sketch", "two tokens of several lines", "one token", "one line", "in another place"],
+)
+def test_a_sketch_of_the_cited_lines_is_worth_a_look_and_fails_in_a_result(
+    cited: str, quote: str, reason: str, reliability: str, tree: Path
+) -> None:
+    text = f"`src/app.py:{cited}`\n```python\n{quote}\n```"
+    for claim in evidence_in(text, tree).checked:
+        assert (claim.reason, claim.reliability, claim.facts.code is None) == (reason, reliability, False)
+    for claim in evidence_of(text, tree).checked:
+        assert (claim.reliability, claim.fails) == ("certain", True)
+
+
 def test_a_label_whose_name_is_elsewhere_is_only_worth_a_look(tree: Path) -> None:
     for text, reliability in (
         ("- **open_session**: `src/app.py:2` - the imports that it uses", "look"),

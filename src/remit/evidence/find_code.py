@@ -192,6 +192,7 @@ class CodeFinder:
             similarity=round(best.similarity, 4),
             difference=first_difference(pieces, file, best),
             changed_tokens=changed_tokens(pieces, file, best),
+            quoted_lines=len(set(CodeTokens("\n".join(pieces), file.path).lines)),
         )
 
     def _is_elsewhere(

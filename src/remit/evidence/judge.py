@@ -125,24 +125,36 @@ def judge(
     if outcome not in ACCUSING:
         return Judgement(outcome, reason=reason, found=location, found_end=last)
     lowered = () if strict or reason == "commit-foreign" else tuple(signals)
-    reliability = "certain" if strict else _reliability(claim, reason, len(lowered))
+    reliability = "certain" if strict else _reliability(claim, facts, reason, len(lowered))
     fails = RELIABILITIES.index(reliability) <= RELIABILITIES.index(least)
     return Judgement(outcome, reliability, reason, location, last, signals=lowered, fails=fails)
 
 
-def _reliability(claim: Claim, reason: Reason, lowered: int) -> Reliability:
+def _reliability(claim: Claim, facts: Facts, reason: Reason, lowered: int) -> Reliability:
     # A signal of the text about an outdated claim explains it: it is history.
     step = RELIABILITIES.index(reliabilities()[reason]) + (2 * lowered if reason == "outdated" else lowered)
     if reason == "name-nowhere" and "code" not in claim.notes:
         step += 1  # a word that is not written as code may be none
     if reason == "name-elsewhere" and "topic" in claim.notes:
         step += 1  # the place may be something about what the entry is about
+    if reason in ("quote-altered", "quote-differs") and facts.code is not None and _is_sketch(claim, facts.code):
+        step = 2
     if "carried" in claim.notes and not reason.startswith("outdated"):
         # The file of the line is named elsewhere, or other files are near. `:8765` past its end may be a port.
         is_port = claim.text.startswith(":") and (claim.line or 0) >= _PORTS and reason.startswith("past-end")
         is_weak = "far" in claim.notes or claim.others or is_port
         step = max(step, 2 if is_weak else 1)
     return RELIABILITIES[min(step, len(RELIABILITIES) - 1)]
+
+
+def _is_sketch(claim: Claim, code: CodeFacts) -> bool:
+    """Return whether a quote may be a sketch of the cited lines: it has several, and they are most similar to it.
+
+    If one token differs, it is not a sketch but an altered quote.
+    """
+    if code.found is None or claim.line is None or code.quoted_lines < 2 or (code.changed_tokens or 0) <= 1:
+        return False
+    return claim.line <= (code.found.line or 0) <= (claim.end_line or claim.line)
 
 
 def share_right(reason: str) -> tuple[int, int]:
