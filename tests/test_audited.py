@@ -61,8 +61,8 @@ def test_a_row_with_anything_else_is_refused(tmp_path: Path, changed: dict[str, 
 
 
 def test_the_reasons_are_those_of_remit() -> None:
-    judge = pytest.importorskip("remit.evidence.judge_statements", exc_type=ImportError)
-    assert {row.reason for row in audited.read_rows()} <= {*judge.Reason.__args__, "not-read"}
+    model = pytest.importorskip("remit.evidence.model", exc_type=ImportError)
+    assert {row.reason for row in audited.read_rows()} <= {*model.StatementReason.__args__, "not-read"}
 
 
 def test_the_documentation_has_the_counts() -> None:

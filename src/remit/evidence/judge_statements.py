@@ -22,39 +22,15 @@ from remit.evidence.meant_tests import (
     is_sum,
     shows_all,
 )
-from remit.evidence.model import Check, CheckedStatement, WorkStatement
+from remit.evidence.model import Check, CheckedStatement, StatementReason, WorkStatement
 from remit.evidence.receipts import RERUN, SCRIPT, GitActs, Receipt, SessionRecord, may_act
 from remit.evidence.run_history import MAX_COMMAND, Ran, RunHistory, has_words, is_named
 from remit.evidence.run_outcomes import RunOutcome, count_left_out, read_outcome
+from remit.evidence.stated_exceptions import fit_of
 from remit.evidence.statement_words import EVERY, SUBJECT
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Absent, Workspace
 
-#: Why a statement has its outcome, as a stable word.
-Reason = Literal[
-    "",
-    "run-unseen",
-    "run-failed",
-    "run-passed",
-    "run-pending",
-    "run-hidden",
-    "run-unclear",
-    "run-part",
-    "run-stale",
-    "count-differs",
-    "change-unseen",
-    "change-undone",
-    "change-unclear",
-    "file-missing",
-    "file-exists",
-    "commit-unseen",
-    "commit-failed",
-    "push-unseen",
-    "push-failed",
-    "read-unseen",
-    "delegation-unseen",
-    "record-incomplete",
-]
 _CHECKS: dict[Check, str] = {
     "test": "tests",
     "build": "build",
@@ -374,6 +350,8 @@ class StatementJudge:
     def _judge_failure(
         self, statement: WorkStatement, ended: RunHistory, last: Ran, outcome: RunOutcome
     ) -> CheckedStatement:
+        if ended.has_failed and statement.exception:
+            return self._judge_exception(statement, ended)
         if ended.has_failed:
             return _checked(statement, "verified", "", "", last, outcome.line)
         is_sure = last.run is None or bool(outcome.counts) or (last.receipt.exit == 0 and last.run.owns_success)
@@ -385,6 +363,21 @@ class StatementJudge:
             )
             return _checked(statement, "contradicted", "run-passed", f"`{last.command}` {shown}", last, outcome.line)
         return _checked(statement, "unchecked", "run-unclear", f"the outcome of `{last.command}` is not known", last)
+
+    def _judge_exception(self, statement: WorkStatement, ended: RunHistory) -> CheckedStatement:
+        """Judge `all tests pass except the login tests` by the tests that failed in the last run that failed."""
+        outcomes = ((ran, ran.outcome(statement.check)) for ran in reversed(ended.runs[-_MAX_RUNS:]))
+        ran, outcome = next(
+            ((ran, outcome) for ran, outcome in outcomes if outcome.passed is False), (ended.runs[-1], RunOutcome(None))
+        )
+        fit = fit_of(statement.exception, dict(outcome.counts).get("failed"), ran.output or "")
+        if fit == "same":
+            return _checked(statement, "verified", "", "", ran, outcome.line)
+        if fit == "other number" and ran is ended.runs[-1] and not ran.has_own_counts:
+            why = f"`{ran.command}` printed `{outcome.line[:_MAX_LINE]}`"
+            return _checked(statement, "contradicted", "count-differs", why, ran, outcome.line)
+        why = "other tests may have failed than those that it names"
+        return _checked(statement, "unchecked", "run-unclear", why, ran, outcome.line)
 
     def _matching(self, statement: WorkStatement) -> RunHistory:
         """Return the runs that a statement may mean."""
@@ -484,7 +477,7 @@ class StatementJudge:
             return _checked(statement, "unchecked", "change-unclear", f"a command may have changed {path}")
         exists = self._exists(path)
         if exists is is_deleted and not (is_deleted and self._is_incomplete):
-            reason: Reason = "file-exists" if is_deleted else "file-missing"
+            reason: StatementReason = "file-exists" if is_deleted else "file-missing"
             why = f"{path} is still there" if is_deleted else f"there is no {path}, and no call wrote it"
             return _checked(statement, "contradicted", reason, why)
         if self._is_open or self._is_incomplete or self._acting:
@@ -561,7 +554,7 @@ def _history(check: Check, runs: list[Ran]) -> RunHistory:
 def _checked(
     statement: WorkStatement,
     outcome: Literal["verified", "contradicted", "unseen", "unchecked"],
-    reason: Reason = "",
+    reason: StatementReason = "",
     why: str = "",
     ran: Ran | None = None,
     line: str = "",

@@ -449,6 +449,8 @@ class WorkStatement(msgspec.Struct, frozen=True, gc=False):
     command: str = ""
     #: Of a run: whether the statement is about a part of the tests only.
     is_part: bool = False
+    #: Of a run: the words for what failed, if the sentence states that the rest passed.
+    exception: str = ""
     #: Of a change: what was done.
     act: Act | None = None
     #: Of a change or a file that was read.
@@ -457,6 +459,33 @@ class WorkStatement(msgspec.Struct, frozen=True, gc=False):
     commit: str = ""
     #: Of a delegation: the agent; empty: any.
     agent: str = ""
+
+
+#: Why a statement has its outcome, as a stable word.
+StatementReason = Literal[
+    "",
+    "run-unseen",
+    "run-failed",
+    "run-passed",
+    "run-pending",
+    "run-hidden",
+    "run-unclear",
+    "run-part",
+    "run-stale",
+    "count-differs",
+    "change-unseen",
+    "change-undone",
+    "change-unclear",
+    "file-missing",
+    "file-exists",
+    "commit-unseen",
+    "commit-failed",
+    "push-unseen",
+    "push-failed",
+    "read-unseen",
+    "delegation-unseen",
+    "record-incomplete",
+]
 
 
 class CheckedStatement(msgspec.Struct, frozen=True, gc=False):

@@ -16,6 +16,7 @@ from remit.evidence.file_names import EXTENSIONS
 from remit.evidence.find_runs import find_runs
 from remit.evidence.model import Act, Check, WorkStatement
 from remit.evidence.run_outcomes import line_counts, read_outcome
+from remit.evidence.stated_exceptions import exception_of
 from remit.evidence.statement_marks import EVERY, SentenceMarks, marks_of
 from remit.lazy import lazy_pattern
 
@@ -239,17 +240,30 @@ def _runs(sentence: str, masked: str, line: _Line) -> Iterator[WorkStatement]:
             is_part = is_part or words.EXCEPT.search(masked, 0, verdict.start) is not None
             counts = _counts(masked, check, passed=verdict.passed)
             has_failures = dict(counts).get("failed", 0) > 0 or words.EXCEPT.search(masked, verdict.end) is not None
+            has_passed = verdict.passed and not has_failures
             statements[check, name] = WorkStatement(
                 "run",
                 sentence,
                 line.at,
                 check,
-                verdict.passed and not has_failures,
+                has_passed,
                 counts,
                 command=_command_of(sentence, check) or name,
                 is_part=is_part,
+                exception="" if has_passed or check != "test" else _exception(sentence, masked, verdict),
             )
     yield from statements.values()
+
+
+def _exception(sentence: str, masked: str, verdict: _Verdict) -> str:
+    """Return the words for what failed, if a sentence states that only this failed."""
+    if verdict.passed:
+        excepted = words.EXCEPT.search(masked, verdict.end)
+        return exception_of(sentence[excepted.end() :]) if excepted else ""
+    only = words.ONLY.search(masked, max(0, verdict.start - 60), verdict.start)
+    if only is None:
+        return ""
+    return exception_of(sentence[only.end() : verdict.start]) or exception_of(sentence[verdict.end :])
 
 
 def _verdicts(masked: str) -> list[_Verdict]:

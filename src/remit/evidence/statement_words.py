@@ -203,6 +203,8 @@ EVERY = lazy_pattern(r"\b(?:all|every|whole|full|entire|complete)\b|所有|全�
 EXCEPT = lazy_pattern(
     r"\b(?:except|apart from|other than|besides|save for)\b|以外|(?<![删刪移清解排拆去消废剔削])除", _I
 )
+#: Before a failure: nothing else failed.
+ONLY = lazy_pattern(r"(?<!\bnot )\bonly\b", _I)
 RAN = lazy_pattern(
     r"\b(?:ran|re-?ran|executed|verified (?:\w+ ){0,4}(?:by running|with|using|via)"
     r"|confirmed (?:\w+ ){0,4}(?:by running|with)|"
