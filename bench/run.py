@@ -156,6 +156,9 @@ def main() -> int:
     if arguments.long:
         os.environ[LONG] = "1"
     is_json = arguments.format == "json"
+    names = [f"{file} {bench.name}" for file, benches in registry().items() for bench in benches]
+    if not any(arguments.part in name for name in names):
+        parser.error(f"no bench has {arguments.part!r} in its file or name; there are:\n" + "\n".join(names))
     before = figures_of(Path(arguments.compare)) if arguments.compare else {}
     if not is_json:
         print(f"{'what':<68} {'against':<38} {'figure':>12}  {'goal':<6}")

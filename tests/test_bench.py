@@ -147,3 +147,16 @@ def test_the_full_size_of_a_part_is_measured_with_long(monkeypatch: pytest.Monke
     monkeypatch.setenv(measure.LONG, value)
 
     assert measure.sized(100, 10) == size
+
+
+@pytest.mark.process
+def test_a_name_of_no_bench_is_an_error_that_lists_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["run.py", "no such bench"])
+    with pytest.raises(SystemExit) as end:
+        run.main()
+    assert end.value.code == 2
+    found = capsys.readouterr().err
+    assert "no bench has 'no such bench'" in found
+    assert "serving slowest page" in found
