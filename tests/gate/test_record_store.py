@@ -372,6 +372,25 @@ def test_a_change_by_another_connection_is_noticed_at_the_start_of_a_transaction
         pass
 
 
+def test_a_known_record_is_used_only_while_the_stored_one_has_its_digest(folder: str) -> None:
+    store = open_store(folder)
+    store.put("one", "a", b"1")
+    known = store.get("one", "a")
+    with store.changing():
+        assert store.get("one", "a", known) is known
+        store.put("one", "a", b"2")
+        record = store.get("one", "a", known)
+        assert record is not None
+        assert record.data == b"2"
+        store.remove("one", "a")
+        assert store.get("one", "a", known) is None
+    store.put("one", "a", b"1")
+    change(folder, "UPDATE record SET data = x'00' WHERE name = 'a'")
+    record = store.get("one", "a", known)
+    assert record is not None
+    assert not record.is_trusted, "outside of a transaction, it is read"
+
+
 def test_a_record_with_another_digest_than_the_sealed_one_is_not_trusted(folder: str) -> None:
     store = open_store(folder)
     store.put("one", "a", b"1")

@@ -58,6 +58,11 @@ CREATE TABLE content (digest TEXT PRIMARY KEY, at REAL NOT NULL, data BLOB NOT N
 _STATEMENTS = sorted(statement.strip() for statement in _SCHEMA.split(";") if statement.strip())
 _READ_SCHEMA = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
 _DIGESTS = "SELECT kind || ' ' || name, kind || ' ' || name || ' ' || digest FROM record ORDER BY kind, name"
+#: REPLACE would move the row, which changes more pages of the file.
+_PUT = (
+    "INSERT INTO record VALUES (?, ?, ?, ?, ?) ON CONFLICT (kind, name) "
+    "DO UPDATE SET at = excluded.at, digest = excluded.digest, data = excluded.data"
+)
 _REMOVE_UNNAMED = (
     "DELETE FROM record WHERE kind = ? AND name NOT IN (SELECT CAST(data AS TEXT) FROM record WHERE kind = ?)"
 )
@@ -90,17 +95,17 @@ class Record:
 
     def __init__(self, data: bytes, digest: str, *, is_sealed: bool = True) -> None:
         self.data = data
-        self._digest = digest
+        self.digest = digest
         self._is_sealed = is_sealed
 
     @property
     def is_trusted(self) -> bool:
         """Whether the gate wrote the record."""
-        return self._is_sealed and digest_of(self.data) == self._digest
+        return self._is_sealed and digest_of(self.data) == self.digest
 
     def is_same(self, trusted: Record) -> bool:
         """Return whether this is the same as a trusted record. To compare the bytes takes less time than a digest."""
-        return self._is_sealed and self.data == trusted.data and self._digest == trusted._digest
+        return self._is_sealed and self.data == trusted.data and self.digest == trusted.digest
 
 
 class RecordStore:
@@ -140,12 +145,21 @@ class RecordStore:
         """Close the connection."""
         self._connection.close()
 
-    def get(self, kind: str, name: str = "") -> Record | None:
-        """Return a record; None if it is missing."""
+    def get(self, kind: str, name: str = "", earlier: Record | None = None) -> Record | None:
+        """Return a record; None if it is missing.
+
+        `earlier` is the trusted record of an earlier transaction: it is returned if the stored one has the same digest.
+        """
         # In a transaction, the digests are those that were compared with the seal.
         digests = self._digests if self.is_changing else None
         if digests is not None and f"{kind} {name}" not in digests:
             return None
+        if (
+            digests is not None
+            and earlier is not None
+            and digests[f"{kind} {name}"] == f"{kind} {name} {earlier.digest}"
+        ):
+            return earlier
         row = self._execute("SELECT digest, data FROM record WHERE kind = ? AND name = ?", kind, name).fetchone()
         if row is None:
             return None
@@ -166,7 +180,7 @@ class RecordStore:
         """Write a record, and return it."""
         digest = digest_of(data)
         with self.changing():
-            self._execute("REPLACE INTO record VALUES (?, ?, ?, ?, ?)", kind, name, time.time(), digest, data)
+            self._execute(_PUT, kind, name, time.time(), digest, data)
             if self._digests is not None:
                 self._digests[f"{kind} {name}"], self._digest_now = f"{kind} {name} {digest}", ""
         return Record(data, digest)

@@ -99,10 +99,10 @@ def read_compiled(project: str, store: RecordStore | None = None) -> dict[str, A
     if store is None:
         return None
     store.verify()
-    record = store.get(_KIND)
+    known = _parsed.get(project)
+    record = store.get(_KIND, earlier=known[0] if known is not None else None)
     if record is None:
         return None
-    known = _parsed.get(project)
     if known is not None and record.is_same(known[0]):
         return known[1]
     if not record.is_trusted:
