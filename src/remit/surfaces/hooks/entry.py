@@ -35,18 +35,6 @@ def add_packages() -> None:
     site.main()
 
 
-def load_msgspec() -> None:
-    """Load msgspec without `typing_extensions`: it takes the same names from `typing`, in two thirds of the time."""
-    name = "typing_extensions"
-    if name in sys.modules:
-        return
-    sys.modules[name] = None  # type: ignore[assignment] # an import raises ModuleNotFoundError
-    try:
-        import msgspec  # noqa: F401
-    finally:
-        del sys.modules[name]
-
-
 def main() -> None:
     """Answer the event; if Remit cannot be loaded, report that."""
     gc.disable()  # the process is too short for garbage collection
@@ -60,8 +48,6 @@ def main() -> None:
         else:
             from remit.clients.hooks.hook_events import run
 
-            if event == "SubagentStop":
-                load_msgspec()
             run(event, server=sys.argv[2] if len(sys.argv) > 2 else "")
     except BaseException as error:  # noqa: BLE001 - the outermost frame of a process that must not fail
         text = f"remit could not be loaded ({type(error).__name__}): nothing is checked. Install it again."
