@@ -35,6 +35,52 @@ def at(location: str, code: str) -> str:
     return f"{location}:\n{fence(code)}"
 
 
+SHOP = """\
+def start(name, port=8000):
+    shop = find_shop(name)
+    shop.reload()
+    shop.start()
+    result = open_door(name)
+    status = result.get("status")
+    log(status)
+
+    return {
+        "message": f"Shop {name} started",
+        "status": status,
+    }
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        (
+            "def start(name, ...):\n    shop = find_shop(name)\n    shop.start()\n    raise Exit(1, 2, 3)",
+            "its first 3 lines are at lines 1-4; none of these lines is like `raise Exit(1, 2, 3)`",
+        ),
+        (
+            "shop = find_shop(name)\nshop.reload()\nresult = open_doors(names)\nlog(status)",
+            (
+                "its first 2 lines are at lines 2-3; "
+                "the quote has `result = open_doors(names)`, but line 5 is `result = open_door(name)`"
+            ),
+        ),
+        (
+            "def begin(name, port=8000):\n    shop = find_shop(name)\n    shop.reload()\n    shop.start()",
+            "the quote has `def begin(name, port=8000):`, but line 1 is `def start(name, port=8000):`",
+        ),
+    ],
+    ids=["the last line", "a line in the middle", "the first line"],
+)
+def test_the_first_quoted_line_that_is_not_in_order_is_shown_with_those_that_were_found(
+    code: str, sentence: str, tmp_path: Path
+) -> None:
+    write(tmp_path, {"shop.py": SHOP})
+    (quote,) = evidence_of(at("shop.py:1-12", code), tmp_path).quotes
+    assert quote.outcome == "mismatch"
+    assert explain(quote).partition("%); ")[2] == sentence
+
+
 # --- At the cited lines
 
 

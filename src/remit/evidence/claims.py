@@ -277,11 +277,19 @@ def _of_quote(checked: Checked) -> str:
     share = min(code.similarity, 0.99)  # not 100 %: it differs
     why = f"the file does not contain these lines; line {location.line} is the most similar ({share:.0%})"
     difference = code.difference
+    if code.found_lines is not None:
+        count, first, last = code.found_lines
+        if count < code.quoted_lines:
+            why += f"; its first {'line is' if count == 1 else f'{count} lines are'} at {_lines(first, last)}"
     if difference is None:
         return why
     if not difference.actual:
         return f"{why}; none of these lines is like `{difference.quoted}`"
     return f"{why}; the quote has `{difference.quoted}`, but line {difference.line} is `{difference.actual}`"
+
+
+def _lines(first: int, last: int) -> str:
+    return f"line {first}" if first == last else f"lines {first}-{last}"
 
 
 def _of_history(checked: Checked) -> str:

@@ -22,10 +22,10 @@ from remit.evidence.code_tokens import (
     may_omit_semicolons,
 )
 from remit.evidence.find_names import REACH
-from remit.evidence.model import CodeFacts, Location, QuoteMatching
+from remit.evidence.model import CodeFacts, Difference, Location, QuoteMatching
 from remit.evidence.quote_text import quote_readings, without_notes
-from remit.evidence.similarity import WindowMatcher, changed_tokens, first_difference
-from remit.evidence.token_match import FileTokens, TokenMatch, TokenStore, cost, find_tokens, is_too_large
+from remit.evidence.similarity import Match, WindowMatcher, changed_tokens, difference_of, first_difference
+from remit.evidence.token_match import FileTokens, TokenMatch, TokenStore, cost, find_start, find_tokens, is_too_large
 from remit.lazy import lazy_pattern
 from remit.secrets.scan import MARK, redact
 from remit.workspace.files import Collapsed, SourceFile, Workspace
@@ -185,15 +185,47 @@ class CodeFinder:
         if not matches:
             return CodeFacts("nowhere")
         best, pieces = max(matches, key=lambda match: match[0].similarity)
+        difference, found_lines = self._difference(quote, file, pieces, best)
         return CodeFacts(
             "nowhere",
             match="altered" if best.similarity >= MIN_SIMILARITY else None,
             found=Location(file.path, best.line),
             similarity=round(best.similarity, 4),
-            difference=first_difference(pieces, file, best),
+            difference=difference,
+            found_lines=found_lines,
             changed_tokens=changed_tokens(pieces, file, best),
             quoted_lines=len(set(CodeTokens("\n".join(pieces), file.path).lines)),
         )
+
+    def _difference(
+        self, quote: Quoted, file: SourceFile, pieces: list[str], best: Match
+    ) -> tuple[Difference | None, tuple[int, int, int] | None]:
+        """Return the first quoted line that differs, and which lines before it are at the cited ones.
+
+        A quote that is most similar to other lines is compared with these.
+        """
+        cited = cited_lines(quote, file) if quote.line is not None else None
+        if cited is None or best.line > cited[1] + REACH or best.last < cited[0] - REACH:
+            return first_difference(pieces, file, best), None
+        first, last = max(1, cited[0] - REACH), min(len(file.lines), max(cited[1] + REACH, best.last))
+        tokens = QuoteTokens(pieces, file.path)
+        is_in_comment = begins_in_comment(file, first)
+        start = find_start(tokens, self._tokens.of(file, first, last, relaxed=False)) if not is_in_comment else None
+        if start is None:
+            return first_difference(pieces, file, best), None
+        quoted = next(
+            (
+                line
+                for line in "\n".join(pieces).split("\n")
+                if tuple(QuoteTokens([line], file.path).words) == start.words
+            ),
+            "",
+        )
+        if not quoted:
+            return first_difference(pieces, file, best), None
+        if not start.number:
+            return difference_of(quoted, file, min(first, best.line), last), None
+        return difference_of(quoted, file, start.last, last), (start.number, start.first, start.last)
 
     def _is_elsewhere(
         self, quote: Quoted, file: SourceFile, long: list[list[str]], near: QuoteMatch, cited: tuple[int, int]

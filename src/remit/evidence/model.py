@@ -189,6 +189,8 @@ class CodeFacts(msgspec.Struct, frozen=True, gc=False):
     difference: Difference | None = None
     #: How many tokens differ from the most similar lines; None: unknown.
     changed_tokens: int | None = None
+    #: How many of the first lines with code of a quote that is nowhere are at the cited lines, and from where to where.
+    found_lines: tuple[int, int, int] | None = None
     #: How many lines with code were quoted; 0: not counted, because the code was found.
     quoted_lines: int = 0
     #: The place at which the code is, if it is another one of those that may be meant.

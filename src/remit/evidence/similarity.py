@@ -150,20 +150,29 @@ def _best(
 def first_difference(pieces: list[str], file: SourceFile, match: Match) -> Difference | None:
     """Return the first line of a quote that is not one of the matched lines, and the line most similar to it."""
     last = min(match.last, match.line + _MAX_COMPARED)
-    lines = {number: " ".join(file.lines[number - 1].split()) for number in range(match.line, last + 1)}
-    known = {tuple(CodeTokens(line, file.path).words) for line in lines.values()}
+    known = {tuple(CodeTokens(line, file.path).words) for line in file.lines[match.line - 1 : last]}
     for quoted in "\n".join(pieces).split("\n")[:_MAX_COMPARED]:
         words = tuple(CodeTokens(quoted, file.path).words)
-        if not words or words in known:
-            continue
-        similarity = similarity_to(quoted[:_LONGEST_SHOWN])
-        score, nearest = max((similarity(line[:_LONGEST_SHOWN], 0.0), -number) for number, line in lines.items())
-        if score < _NEAR_LINE:
-            return Difference(_cut(quoted, 0))
-        actual = lines[-nearest]
-        start = common_start(quoted, actual)
-        return Difference(_cut(quoted, start), _cut(actual, start), -nearest)
+        if words and words not in known:
+            return difference_of(quoted, file, match.line, last)
     return None
+
+
+def difference_of(quoted: str, file: SourceFile, first: int, last: int) -> Difference:
+    """Return a quoted line with the line from `first` to `last` that is most similar to it, if one is like it."""
+    similarity = similarity_to(quoted[:_LONGEST_SHOWN])
+    lines = {
+        number: " ".join(file.lines[number - 1].split())
+        for number in range(first, min(last, first + _MAX_COMPARED, len(file.lines)) + 1)
+    }
+    score, nearest = max(
+        ((similarity(line[:_LONGEST_SHOWN], 0.0), -number) for number, line in lines.items()), default=(0.0, 0)
+    )
+    if score < _NEAR_LINE:
+        return Difference(_cut(quoted, 0))
+    actual = lines[-nearest]
+    start = common_start(quoted, actual)
+    return Difference(_cut(quoted, start), _cut(actual, start), -nearest)
 
 
 def changed_tokens(pieces: list[str], file: SourceFile, match: Match) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator
 from heapq import nsmallest
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -55,6 +55,15 @@ class TokenMatch(msgspec.Struct, frozen=True):
     line: int
     last: int
     how: How
+
+
+class FoundStart(NamedTuple):
+    """The first lines of a quote that were found: how many, and where. `words` is the line after them."""
+
+    words: tuple[str, ...]
+    number: int
+    first: int = 0
+    last: int = 0
 
 
 class FileTokens:
@@ -135,7 +144,7 @@ def find_tokens(quote: QuoteTokens, file: FileTokens, cited: tuple[int, int], re
     if not quote.words or not file.size or is_too_large(quote, file):
         return None
     states = _states(quote, file)
-    if states is None:
+    if len(states) < len(quote.words):
         return None
     first, last = cited
     expected = first + len(quote.starts)
@@ -159,6 +168,25 @@ def find_tokens(quote: QuoteTokens, file: FileTokens, cited: tuple[int, int], re
     return best[1] if best is not None else None
 
 
+def find_start(quote: QuoteTokens, file: FileTokens) -> FoundStart | None:
+    """Return the first lines of a quote that are in some lines of a file, in their order, and the line after them.
+
+    Of several alignments, the one that ends first counts.
+    """
+    if not quote.words or not file.size or is_too_large(quote, file):
+        return None
+    states = _states(quote, file)
+    if len(states) == len(quote.words):
+        return None
+    start = max((position for position in quote.starts if position <= len(states)), default=0)
+    count = sum(position < start for position in quote.starts)
+    words = tuple(quote.line_from(start))
+    if not start:
+        return FoundStart(words, 0)
+    path = _path(quote, file, states[:start], (states[start - 1] & -states[start - 1]).bit_length() - 1)
+    return FoundStart(words, count, file.line(path[0]), file.line(path[-1]))
+
+
 def cost(quote: QuoteTokens, file: FileTokens) -> int:
     """Return the cost of a search."""
     return len(quote.words) * file.size
@@ -169,8 +197,11 @@ def is_too_large(quote: QuoteTokens, file: FileTokens) -> bool:
     return cost(quote, file) > MAX_COST
 
 
-def _states(quote: QuoteTokens, file: FileTokens) -> list[int] | None:
-    """Return, for each token of the quote, the positions in the file at which it can be matched."""
+def _states(quote: QuoteTokens, file: FileTokens) -> list[int]:
+    """Return, for each token of the quote, the positions in the file at which it can be matched.
+
+    The list ends before the first token that cannot be matched.
+    """
     states: list[int] = []
     current, is_open = 0, False
     for index, word in enumerate(quote.words):
@@ -192,7 +223,7 @@ def _states(quote: QuoteTokens, file: FileTokens) -> list[int] | None:
             reached |= current if states else (1 << file.size) - 1
         is_open = word == ELLIPSIS
         if not reached:
-            return None
+            return states
         states.append(reached)
         current = reached
     return states
