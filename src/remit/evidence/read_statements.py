@@ -226,6 +226,7 @@ def _runs(sentence: str, masked: str, line: _Line) -> Iterator[WorkStatement]:
     )
     for verdict in verdicts:
         is_stated = words.is_asserted(masked, verdict.start, verdict.end)
+        is_stated = is_stated and not words.is_conditional(masked, verdict.start, verdict.end)
         subjects = _subjects(sentence, masked, previous, verdict, line.heading)
         previous = verdict.end
         if not is_stated:

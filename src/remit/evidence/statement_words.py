@@ -44,7 +44,7 @@ _BLOCKED_FAR = lazy_pattern(
     r"(?:commit )?messages?|descriptions?|changelog|team|customers?|reviewers?|someone|somebody|people|contributors?|"
     r"workflow|pipeline|upstream)\b[^,;.]{0,40}?\b(?:says?|said|claim(?:s|ed)?|report(?:s|ed)?|states?|stated|wrote|"
     r"writes|mention(?:s|ed)?|told|tells|expects?|confirm(?:s|ed)?|shows?|promises?|assumes?|thinks?|believes?)\b|"
-    r"\baccording to (?:the |its )?(?:CI|README|docs|issue|ticket|changelog|users?|documentation)|"
+    r"\baccording to (?!(?:the |its |my |this )?(?:\w+ )?(?:output|results?|runs?|summary|report|`|pytest|jest)\b)|"
     r"\b(?:goal|aim|idea|point|intention|acceptance criteri\w+|requirement|definition of done|condition"
     r"|expectation) (?:is|was|are)\b|"
     r"\b(?:so that|such that|to ensure|to make sure|to see (?:if|whether)|to check (?:if|whether|that)"
@@ -56,8 +56,8 @@ _BLOCKED_FAR = lazy_pattern(
     r"|^\W{0,4}exit (?:code |status )?\d"
     r"|\b(?:you|they)(?: (?:\w+ )?(?:ran|re-?ran|tested)|(?:['’]ve| have) (?:\w+ )?run)\b"
     # A condition before the comma: `After the check passes, all tests pass`, and not `After I corrected it, all pass`.
-    r"|^\W{0,4}(?:if|unless|assuming|provided|as long as) you\b[^,]{1,120},"
-    r"|^\W{0,4}(?:after|once|when|as soon as)\b[^,]{1,120}\b(?:passes|succeeds)\b[^,]{0,60},"
+    r"|^\W{0,4}(?:if|unless|assuming|provided|as long as) you\b[^,;]{1,120},[^;]*$"
+    r"|^\W{0,4}(?:after|once|when|as soon as)\b[^,]{1,120}\b(?:passes|succeeds)\b[^,]{0,60},[^;]*$"
     r"|^\W{0,4}(?:plan|the plan|todo|next|goal|expected|acceptance|criteria|usage|example)\b[^:：]{0,30}[:：]",
     _I,
 )
@@ -201,7 +201,9 @@ REST = lazy_pattern(
 EVERY = lazy_pattern(r"\b(?:all|every|whole|full|entire|complete)\b|所有|全部|すべて|全て|全", _I)
 #: Not in a word for a removal, such as 删除.
 EXCEPT = lazy_pattern(
-    r"\b(?:except|apart from|other than|besides|save for)\b|以外|(?<![删刪移清解排拆去消废剔削])除", _I
+    r"\b(?:except|excepting|excluding|apart from|aside from|other than|besides|save for|with the exception of"
+    r"|(?:bar|save)(?=\s(?:\d|one|two|three|four|five|a few)\b))\b|以外|(?<![删刪移清解排拆去消废剔削])除",
+    _I,
 )
 #: Before a failure: nothing else failed.
 ONLY = lazy_pattern(r"(?<!\bnot )\bonly\b", _I)
@@ -344,6 +346,57 @@ def is_asserted(text: str, start: int, end: int, *, is_change: bool = False) -> 
         return True
     left = re.split(r"[，。；、]", before)[-1]
     return not _BLOCKED_CJK_BEFORE.search(left) and not _BLOCKED_CJK_AFTER.match(after)
+
+
+# What an outcome depends on
+
+#: Words that begin a condition, and those that begin a time, which is a condition unless it is past.
+_IF = r"if|unless|assuming|provided that|providing that|supposing|as long as|so long as|in case|on condition|whenever"
+_WHEN = r"once|when|as soon as|after"
+#: A clause before the outcome and its comma, or directly after the outcome.
+_CLAUSE_BEFORE = lazy_pattern(
+    rf"(?:^\W{{0,4}}|[;:,]\s|\b(?:and|but|so|then)\s)(?:(?P<if>{_IF})|(?P<when>{_WHEN}))\b(?P<clause>[^,;]{{1,160}}),[^;]{{0,120}}$",
+    _I,
+)
+_CLAUSE_AFTER = lazy_pattern(
+    rf"\s{{0,2}}(?:(?:now|again|\w{{1,15}}ly)\s)?(?:only\s)?(?:(?P<if>{_IF})|(?P<when>{_WHEN}))\b(?P<clause>[^,;.]{{0,160}})",
+    _I,
+)
+#: The author did it; it is present, or someone else does it; it is past, and more than a participle: `when run alone`.
+_OWN_CLAUSE = lazy_pattern(r"\b(?:I|we|my|our)\b|^\s\w+ing\b", _I)
+_YOU = lazy_pattern(r"\byou\b", _I)
+_PRESENT_CLAUSE = lazy_pattern(r"\b(?:is|are|isn['’]t|aren['’]t|has|have|gets?|you)\b", _I)
+_PAST_CLAUSE = lazy_pattern(r"\b(?:was|were|had|did)\b|(?<=\w\s)\w{2,}ed\b", _I)
+#: `With `-p no:randomly`, …`: another run than the usual one. `Before the change, …`: an earlier one.
+_OTHER_RUN = lazy_pattern(
+    r"^\W{0,4}(?:with\s`?(?:-{1,2}\w|(?-i:[A-Z][A-Z\d_]+[_=]))"
+    r"|before (?:the|my|this|these|those|any|our|that) (?!commit|push|merge))[^,;]{0,160},[^;]{0,120}$",
+    _I,
+)
+_EARLIER = lazy_pattern(r"\s{0,2}before (?:the|my|this|these|those|any|our|that) (?!commit|push|merge)", _I)
+
+
+def is_conditional(text: str, start: int, end: int) -> bool:
+    """Return whether an outcome holds only under a condition, or is that of another run, by the clauses around it."""
+    before = text[:start]
+    clauses = (_CLAUSE_BEFORE.search(before), _CLAUSE_AFTER.match(text, end))
+    if any(
+        clause is not None and _is_open((clause["if"] or clause["when"]).lower(), clause["clause"])
+        for clause in clauses
+    ):
+        return True
+    return _OTHER_RUN.search(before) is not None or _EARLIER.match(text, end) is not None
+
+
+def _is_open(word: str, clause: str) -> bool:
+    """Return whether a clause states what may not have happened: `once Redis runs`, but not `once I fixed it`."""
+    if word == "after":
+        return _YOU.search(clause) is not None
+    if word in ("once", "when", "as soon as"):
+        if _OWN_CLAUSE.search(clause):
+            return False
+        return _PRESENT_CLAUSE.search(clause) is not None or not _PAST_CLAUSE.search(clause)
+    return not (word == "unless" and _OWN_CLAUSE.search(clause))  # `unless I am mistaken`
 
 
 # Delegations
