@@ -61,7 +61,7 @@ QUOTE = "src/app.py:14\n```python\n    user = store.find_user({})\n    if user i
         ("`verify_session_mac()` in `src/app.py:12`", "name-nowhere", "certain"),
         (QUOTE.format("names", "check_password"), "quote-altered", "certain"),
         ("`src/app.py:30`\n```python\nfrom src import store\n```", "quote-elsewhere", "certain"),
-        ("`src/app.py:38-41`", "range-past-end", "likely"),
+        ("`src/app.py:38-42`", "range-past-end", "likely"),
         ("`app.py:99`", "past-end-of-name", "likely"),
         ("`src/ghost/app.py:3`", "missing-below-folder", "likely"),
         ("`src/auth:3`", "is-folder", "likely"),
@@ -166,6 +166,19 @@ def test_a_sketch_of_the_cited_lines_is_worth_a_look_and_fails_in_a_result(
         assert (claim.reason, claim.reliability, claim.facts.code is None) == (reason, reliability, False)
     for claim in evidence_of(text, tree).checked:
         assert (claim.reliability, claim.fails) == ("certain", True)
+
+
+def test_a_range_that_ends_one_line_past_the_end_is_worth_a_look_and_fails_in_a_result(tmp_path: Path) -> None:
+    write(tmp_path, {"src/app.py": "x = 1\n" * 40})
+    text = "`src/app.py:38-41`, `src/app.py:38-42`, `src/app.py:41` and `src/app.py:41-42`"
+    listed = [(claim.reason, claim.reliability) for claim in evidence_in(text, tmp_path).checked]
+    assert listed == [
+        ("range-past-end", "look"),
+        ("range-past-end", "likely"),
+        ("past-end", "certain"),
+        ("past-end", "certain"),
+    ]
+    assert {claim.reliability for claim in evidence_of(text, tmp_path).checked} == {"certain"}
 
 
 def test_a_label_whose_name_is_elsewhere_is_only_worth_a_look(tree: Path) -> None:

@@ -139,6 +139,8 @@ def _reliability(claim: Claim, facts: Facts, reason: Reason, lowered: int) -> Re
         step += 1  # the place may be something about what the entry is about
     if reason in ("quote-altered", "quote-differs") and facts.code is not None and _is_sketch(claim, facts.code):
         step = 2
+    if reason == "range-past-end" and (claim.end_line or 0) - (facts.line_count or 0) == 1:
+        step = 2  # an editor shows an empty line there
     if "carried" in claim.notes and not reason.startswith("outdated"):
         # The file of the line is named elsewhere, or other files are near. `:8765` past its end may be a port.
         is_port = claim.text.startswith(":") and (claim.line or 0) >= _PORTS and reason.startswith("past-end")
