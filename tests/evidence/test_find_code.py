@@ -69,8 +69,12 @@ def start(name, port=8000):
             "def begin(name, port=8000):\n    shop = find_shop(name)\n    shop.reload()\n    shop.start()",
             "the quote has `def begin(name, port=8000):`, but line 1 is `def start(name, port=8000):`",
         ),
+        (
+            "shop.start()\nresult = open_door\nlog(status)\nreturn status",
+            "its first line is at line 4; the quote has `result = open_door`, but line 5 is `result = open_door(name)`",
+        ),
     ],
-    ids=["the last line", "a line in the middle", "the first line"],
+    ids=["the last line", "a line in the middle", "the first line", "a line that goes on"],
 )
 def test_the_first_quoted_line_that_is_not_in_order_is_shown_with_those_that_were_found(
     code: str, sentence: str, tmp_path: Path

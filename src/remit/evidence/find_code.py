@@ -19,6 +19,7 @@ from remit.evidence.code_tokens import (
     has_docstring,
     has_names,
     has_two_quotation_marks,
+    is_name,
     may_omit_semicolons,
 )
 from remit.evidence.find_names import REACH
@@ -211,7 +212,7 @@ class CodeFinder:
         tokens = QuoteTokens(pieces, file.path)
         is_in_comment = begins_in_comment(file, first)
         start = find_start(tokens, self._tokens.of(file, first, last, relaxed=False)) if not is_in_comment else None
-        if start is None:
+        if start is None or not any(map(is_name, start.words)):
             return first_difference(pieces, file, best), None
         quoted = next(
             (

@@ -178,7 +178,10 @@ def find_start(quote: QuoteTokens, file: FileTokens) -> FoundStart | None:
     states = _states(quote, file)
     if len(states) == len(quote.words):
         return None
-    start = max((position for position in quote.starts if position <= len(states)), default=0)
+    failing = len(states)
+    if failing in quote.starts and failing not in quote.gaps and failing and not states[-1] & file.ends:
+        failing -= 1  # the line before it goes on in the file
+    start = max((position for position in quote.starts if position <= failing), default=0)
     count = sum(position < start for position in quote.starts)
     words = tuple(quote.line_from(start))
     if not start:
