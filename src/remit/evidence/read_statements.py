@@ -26,6 +26,8 @@ _MAX_LINE = 4_000
 _MAX_STATEMENTS = 2_000
 #: A title of the whole text makes no plan of what is below the other headings.
 _MIN_PLAN = 2
+#: A shorter title states nothing; its marks count as a word.
+_MIN_HEADING = 4
 _MAX_PATHS = 20
 
 _FENCE = lazy_pattern(r"\s*(`{3,}|~{3,})")
@@ -33,9 +35,11 @@ _HEADING = lazy_pattern(r"\s{0,3}#{1,6}\s+(.*)$|\s*\*\*([^*\n]{1,80}?)[:：]?\*\
 _MARKER = lazy_pattern(r"[ \t]*(?:(?:[-+*•]|\d{1,3}[.)])[ \t]+(?:\[[xX]\][ \t]+)?)?")
 _OPEN_BOX = lazy_pattern(r"[ \t]*(?:[-+*]|\d{1,3}[.)])[ \t]+\[ \]")
 #: A link to a file of the project.
-_LINK = lazy_pattern(r"\[[^\]\[\n]{1,200}\]\(([\w@+./-]{1,250})(?:#[^)\s]{0,40})?\)")
+_LINK = lazy_pattern(r"\[[^\]\[\n]{1,200}\]\(([\w@+./-]{1,250})(?::\d{1,7}(?:[-:]\d{1,7})?)?(?:#[^)\s]{0,40})?\)")
+_WEB_LINK = lazy_pattern(r"\[([^\]\[\n]{1,200})\]\(https?://[^)\s]{1,500}\)")
 _SPANS = lazy_pattern(r"(`[^`\n]{1,300}`)")
-_EMPHASIS = lazy_pattern(r"\*\*|__(?=\w)|(?<=\w)__|~~")
+#: Underscores inside a word or a path are not emphasis: `apps/web/__tests__/page.test.tsx`.
+_EMPHASIS = lazy_pattern(r"\*\*|~~|(?<![\w/\\.-])__(?=\S)(?P<strong>[^\n]{1,300}?)(?<=[^\s\\])__(?![\w/\\]|\.\w)")
 _SENTENCE_END = lazy_pattern(
     r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\d)[.!?](?=[\s\"')*]|$)|(?<=\d)[.!?](?=\s|$)|[。！？]"
 )
@@ -135,9 +139,9 @@ def _prose(text: str, statements: list[WorkStatement], marked: Container[int] | 
             is_in_plan = level > depth and words.is_plan(heading)
             if not is_in_plan or (head[1] and depth < _MIN_PLAN):
                 heading, depth = head[head.lastindex or 0], level
-            if not head[1] or len(line.split()) < 4 or not (marked is None or number - 1 in marked):
-                continue
-            yield _Line(number, head[1], "", is_heading=True)
+            title = _title(number, line, head, heading)
+            if title is not None and (marked is None or number - 1 in marked):
+                yield title
             continue
         if marked is not None and number - 1 not in marked:
             continue
@@ -150,14 +154,28 @@ def _prose(text: str, statements: list[WorkStatement], marked: Container[int] | 
         statements += _of_fence("\n".join(body), first, heading)
 
 
+def _title(number: int, line: str, head: re.Match[str], heading: str) -> _Line | None:
+    """Return what a heading, or a paragraph in bold, may state; None for a label."""
+    if head[1]:
+        return _Line(number, head[1], "", is_heading=True) if len(line.split()) >= _MIN_HEADING else None
+    is_label = not head[2] or line.rstrip(" \t*").endswith((":", "："))
+    return None if is_label or words.is_plan(heading) else _Line(number, _plain(line), "")
+
+
 def _plain(line: str) -> str:
     """Return a line without the marks of lists, tables and emphasis."""
     stripped = line.strip()
     if stripped.startswith("|"):
         line = " : ".join(cell.strip() for cell in stripped.strip("|").split("|") if cell.strip(" -:"))
     marker = _MARKER.match(line)
-    text = _LINK.sub(r"`\1`", line[marker.end() :] if marker else line)
-    return "".join(part if part.startswith("`") else _EMPHASIS.sub("", part) for part in _SPANS.split(text)).strip()
+    text = _WEB_LINK.sub(r"\1", _LINK.sub(r"`\1`", line[marker.end() :] if marker else line))
+    return "".join(
+        part if part.startswith("`") else _EMPHASIS.sub(_emphasized, part) for part in _SPANS.split(text)
+    ).strip()
+
+
+def _emphasized(mark: re.Match[str]) -> str:
+    return mark["strong"] or ""
 
 
 def _of_fence(text: str, line: int, heading: str) -> list[WorkStatement]:
@@ -419,6 +437,8 @@ def _changes(sentence: str, masked: str, line: _Line, *, is_first: bool) -> Iter
             and "been" not in masked[max(0, verb.start - 40) : verb.start]
         ):
             continue  # `is committed` is a state
+        if words.ABOUT_OWN.search(left):
+            continue
         explicit = words.OWN_BEFORE.search(left) is not None or (verb.is_marked and (verb.is_after or _is_own_zh(left)))
         has_own = True
         region = (begin, verb.start) if is_passive or verb.is_after else (verb.end, end)
@@ -437,7 +457,8 @@ def _change(
     if act in ("committed", "pushed"):
         commit = _HASH.search(sentence)
         return WorkStatement("change", sentence, line.at, act=act, commit=commit[0] if commit else "")
-    if not named and not (is_explicit and verb.is_work):
+    is_label = sentence.rstrip("*_ ").endswith((":", "："))  # what is below it states what was done
+    if not named and (is_label or not (is_explicit and verb.is_work)):
         return None
     if sentence[verb.start : verb.end].lower() in ("renamed", "moved"):
         named = named[-1:]

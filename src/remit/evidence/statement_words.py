@@ -226,6 +226,8 @@ _ADVERBS = (
 )
 OWN = lazy_pattern(r"\s*(?:I|we)\b", _I)
 OWN_BEFORE = lazy_pattern(rf"\b(?:I|we)(?:['’]ve|['’]d)?\s(?:{_ADVERBS}\s)*$", _I)
+#: A title of what was done: `What I fixed`.
+ABOUT_OWN = lazy_pattern(rf"\b(?:what|how|why) (?:I|we)(?:['’]ve|['’]d)?\s(?:{_ADVERBS}\s)*$", _I)
 #: The sentence begins with the verb, or a list goes on with it.
 CONTINUED = lazy_pattern(
     rf"(?:^|[,;:]|\band\b|\bthen\b|[—–-]\s)[\s*_✅✔✓☑🎉]*(?:{_ADVERBS}\s)*(?<!already )$"
