@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from remit.evidence.find_runs import RunCommand
 from remit.evidence.model import Check
 from remit.evidence.receipts import Receipt
-from remit.evidence.run_outcomes import RunOutcome, line_counts, read_outcome, run_outcome
+from remit.evidence.run_outcomes import RunOutcome, line_counts, read_outcome, run_outcome, tests_of_kinds
 
 #: A longer command is shortened.
 MAX_COMMAND = 80
@@ -109,7 +109,7 @@ class RunHistory:
                 totals.add(counts["passed"] + counts["failed"])
             if totals:
                 self.last_counted = ran
-                self.printed |= totals
+                self.printed |= totals | {*tests_of_kinds(outcome.line)}
                 self.totals.append(max(totals))
             self._failed = [failed for failed in self._failed if not _covers(ran, failed)]
             if outcome.passed:

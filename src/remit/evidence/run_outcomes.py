@@ -50,6 +50,11 @@ _LEFT_OUT = lazy_pattern(
 )
 #: A count of files is not one of tests.
 _OF_FILES = lazy_pattern(r"\s*Test (?:Suites|Files)\b")
+#: ExUnit counts each kind of test: `14 doctests, 3 properties, 106 tests, 0 failures`.
+_TESTS_OF_KINDS = lazy_pattern(r"\s*((?:\d{1,7} [a-z]{1,20}, ){1,8})(\d{1,7}) tests?, \d{1,7} failures?\b")
+_KIND_OF_TEST = lazy_pattern(
+    r"(\d{1,7}) (?!pass|fail|err|test|example|spec|run|scenario|succes|total|skip)[a-z]{1,20}, "
+)
 #: What each of its matches has.
 _COUNTED = ("pass", "fail", "error", "test", "succes", "total", "example", "spec", "runs", "scenario")
 _OUT_OF = lazy_pattern(r"failed out of (\d{1,7})")
@@ -245,9 +250,18 @@ def line_counts(line: str) -> dict[str, int]:
         word, number = (count[2], count[1]) if count[1] else (count[3], count[4])
         kind = _KINDS[word[:2].lower()]
         counts[kind] = counts.get(kind, 0) + int(number.replace(",", ""))
+    if kinds := tests_of_kinds(line):
+        counts["total"] = sum(kinds)
     if out_of := _OUT_OF.search(line):
         counts["total"] = int(out_of[1])
     return counts
+
+
+def tests_of_kinds(line: str) -> list[int]:
+    """Return the numbers of tests of each kind, if a summary counts several kinds; else none."""
+    summary = _TESTS_OF_KINDS.match(line)
+    others = [int(number) for number in _KIND_OF_TEST.findall(summary[1])] if summary else []
+    return [*others, int(summary[2])] if summary and others else []
 
 
 def count_left_out(line: str) -> int:
