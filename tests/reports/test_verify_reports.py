@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
@@ -18,7 +19,7 @@ from support.verify_commands import FILES, TOTAL
 from remit.checking import Verdict, check_text
 from remit.evidence.claims import ClaimEntry, claims_of, claims_text
 from remit.evidence.model import OUTCOMES, Reliability
-from remit.evidence.sources import Sources
+from remit.evidence.sources import Sources, open_sources
 from remit.reports import accusations
 from remit.reports.accusations import cited_text, rule_of, worth_a_look
 from remit.reports.formats import check_github, check_json, check_junit
@@ -32,7 +33,7 @@ from remit.workspace.files import WorkTree
 
 #: In this order: worth a look, likely, it holds, worth a look, certain, certain.
 MIXED = """\
-See `lib/ghost.ts` first, and `src/app/cart.py:2-33` after it.
+See `lib/ghost.ts` first, and `src/app/cart.py:2-34` after it.
 
 The price is in `src/app/prices.py:4`, the tax in `web/tax.ts`.
 It is rounded in `src/app/price.py:9` and `src/app/prices.py:80`.
@@ -72,7 +73,7 @@ def test_what_fails_comes_first_then_what_is_likely_and_then_what_is_worth_a_loo
         "a.md:4  missing-file  src/app/price.py:9  there is no such file in this folder → src/app/prices.py",
         "a.md:4  out-of-range  src/app/prices.py:80  the file has 5 lines",
         "likely wrong (1)",
-        "a.md:1  out-of-range  src/app/cart.py:2-33  the file has 32 lines → src/app/cart.py:2-32",
+        "a.md:1  out-of-range  src/app/cart.py:2-34  the file has 32 lines → src/app/cart.py:2-32",
         "worth a look (2)",
         f"a.md:1  missing-file  lib/ghost.ts  {REASON}",
         f"a.md:3  missing-file  web/tax.ts  {REASON}",
@@ -92,7 +93,7 @@ def test_on_a_terminal_each_group_has_a_heading(sources: Sources, columns: int) 
 
 
 def test_the_order_is_by_reliability_over_all_texts(sources: Sources) -> None:
-    first = checked(sources, "`lib/ghost.ts` and `src/app/cart.py:2-33`\n", "one.md")
+    first = checked(sources, "`lib/ghost.ts` and `src/app/cart.py:2-34`\n", "one.md")
     second = checked(sources, "`src/app/prices.py:80`\n", "two.md")
     lines = [line.split("  ")[0] for line in shown([*first, *second])]
     assert lines[:5] == ["two.md:1", "likely wrong (1)", "one.md:1", "worth a look (1)", "one.md:1"]
@@ -225,7 +226,8 @@ def test_reasons_and_code_are_wrapped_to_the_terminal(sources: Sources, columns:
 def test_a_terminal_shows_the_line_of_the_quote_above_the_line_of_the_code(sources: Sources) -> None:
     lines = shown(checked(sources, f"`src/app/cart.py:31`:\n{TOTAL.replace('sum', 'max')}"), 80)
     assert lines[0] == "wrong (1)"
-    assert lines[3:5] == [
+    assert lines[3:6] == [
+        "    its first line is at line 31",
         "    - return max(line.price for line in cart.lines)",
         "    + return sum(line.price for line in cart.lines)",
     ]
@@ -358,7 +360,7 @@ def test_less_reliable_accusations_are_hidden_in_every_format(sources: Sources, 
     github, markdown = check_github(verdicts, only=only), verify_markdown(verdicts, ".", only=only)
     for report in (junit, sarif, github, markdown, "\n".join(shown(verdicts, only=only))):
         assert "lib/ghost.ts" not in report
-        assert ("cart.py:2-33" in report) == (only == "likely")
+        assert ("cart.py:2-34" in report) == (only == "likely")
         assert "src/app/price.py:9" in report
     hidden = {"certain": 3, "likely": 2}[only]
     assert f"--only {only} hides {hidden} less reliable accusations" in shown(verdicts, only=only)
@@ -453,3 +455,32 @@ def test_the_report_of_a_text_without_claims_shows_what_would_be_one(sources: So
         assert lines[0] == "no claims found"
         assert lines[1].startswith("a claim is, for example, `src/app.py:12`, ")
         assert columns is None or max(map(len, lines)) <= columns
+
+
+# Many accusations with one cause
+
+
+def test_claims_that_one_commit_made_outdated_are_summed_up_in_one_line(tmp_path: Path) -> None:
+    def git(*arguments: str) -> str:
+        command = ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.com", *arguments]
+        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout.strip()
+
+    names = [f"app/part{number}.py" for number in range(6)]
+    text = "".join(f"- `{name}:1`\n" for name in names)
+    git("init", "-q")
+    (tmp_path / "app").mkdir()
+    for number, name in enumerate(names):
+        (tmp_path / name).write_text(f"x = {number}\n")
+    (tmp_path / "README.md").write_text(text)
+    git("add", ".")
+    git("commit", "-qm", "Start")
+    (tmp_path / "src").mkdir()
+    git("mv", "app", "src/app")
+    git("commit", "-qm", "Move")
+    commit = git("rev-parse", "HEAD")
+    sources = open_sources(tmp_path)
+    verdicts = checked(sources, text, str(tmp_path / "README.md"), history=True)
+    (line,) = (line for line in shown(verdicts) if "one cause" in line)
+    assert line == f"6 of these claims have one cause: commit {commit[:9]}; 6 of their paths are now below src/"
+    few = checked(sources, "".join(text.splitlines(keepends=True)[:4]), str(tmp_path / "README.md"), history=True)
+    assert not any("one cause" in line for line in shown(few))

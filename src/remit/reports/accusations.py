@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from remit.evidence.claims import ClaimEntry
-from remit.evidence.judge import share_right
+from remit.evidence.judge import reliabilities, share_right
 from remit.evidence.model import RELIABILITIES, Location, Reliability, format_location
 
 #: A share of fewer judged accusations than this states nothing.
@@ -68,8 +68,9 @@ def why_text(entry: ClaimEntry) -> str:
         exists = _THINGS.get(entry.kind) or ("the path" if entry.line is None else "the line")
         is_range = entry.line is not None and entry.end_line is not None
         return " · ".join(filter(None, ("the lines exist" if is_range else f"{exists} exists", entry.why)))
-    # The counts are those of all accusations with this reason; a signal makes this one another case.
-    share = share_text(entry.reason) if entry.reliability == "look" and not entry.signals else ""
+    # The counts are those of all accusations with this reason; what lowers its reliability makes this one another case.
+    is_usual = entry.reliability == "look" == reliabilities().get(entry.reason) and not entry.signals
+    share = share_text(entry.reason) if is_usual else ""
     return f"{entry.why} ({share})" if share else entry.why
 
 

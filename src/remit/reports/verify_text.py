@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -45,6 +46,8 @@ _MARGIN = 4
 _MAX_SHOWN = 50
 #: A reason is cut after this many columns; it may contain long lines of code.
 _MAX_WHY = 400
+#: From this many claims on, a common cause is stated.
+_MANY = 5
 _PLAIN = lazy_pattern(r"[\w ,.;:()/%+\-]*")
 EXAMPLES = (
     "a claim is, for example, `src/app.py:12`, `run()` in `src/app.py:12`, a fenced quote below its location, "
@@ -174,6 +177,7 @@ def verify_lines(
             yield from _entry(entry, columns)
         if len(shown) < len(group.entries):
             yield [Piece(f"{len(group.entries) - len(shown):,} more; `--claims` shows all", "yellow")]
+    yield from (_dim(row) for text in _shared_causes(verdicts, only) for row in _wrapped(text, columns))
     yield from _without_claims(verdicts)
     claims = [entry for verdict in verdicts for entry in claims_of(verdict.evidence)]
     if not all(verdict.document.refusal for verdict in verdicts):
@@ -187,6 +191,29 @@ def verify_lines(
         where = ", ".join(dict.fromkeys(map(revision_text, verdicts)))
         notes.append(f"checked against {escape_control(root)}, {where}")
     yield from (_dim(row) for text in notes for row in _wrapped(text, columns))
+
+
+def _shared_causes(verdicts: Sequence[Verdict], only: Reliability) -> Iterator[str]:
+    """Yield each commit that made many claims outdated, with the folder into which it moved their files."""
+    by_commit: dict[str, list[ClaimEntry]] = {}
+    for verdict in verdicts:
+        for entry in claims_of(verdict.evidence):
+            if entry.then is not None and entry.then.changed_in and is_shown(entry, only):
+                by_commit.setdefault(entry.then.changed_in, []).append(entry)
+    for commit, entries in sorted(by_commit.items(), key=lambda group: -len(group[1])):
+        if len(entries) < _MANY:
+            continue
+        folders = Counter(folder for entry in entries if (folder := _new_folder(entry)))
+        folder, number = max(folders.items(), key=lambda pair: pair[1], default=("", 0))
+        moved = f"; {number:,} of their paths are now below {folder}" if number >= _MANY else ""
+        yield escape_control(f"{len(entries):,} of these claims have one cause: commit {commit[:9]}{moved}")
+
+
+def _new_folder(entry: ClaimEntry) -> str:
+    """Return the folder that the path of a claim has before it today; empty if the path changed in another way."""
+    path = entry.path.strip("/")
+    today = entry.found.path if entry.found is not None else ""
+    return today.removesuffix(path) if path and today.endswith(f"/{path}") else ""
 
 
 def _without_claims(verdicts: Sequence[Verdict]) -> Iterator[Line]:
