@@ -85,6 +85,12 @@ def test_the_first_quoted_line_that_is_not_in_order_is_shown_with_those_that_wer
     assert explain(quote).partition("%); ")[2] == sentence
 
 
+def test_an_altered_operator_of_two_signs_is_one_altered_token() -> None:
+    lines = ["function open(a, b) {", "  if (a && b) {", "    start(a);", "  }", "}"]
+    facts = look("if (a || b) {\n  start(a);\n}", lines, 1, 5, path="a.ts")
+    assert (facts.place, facts.changed_tokens, facts.quoted_lines) == ("nowhere", 1, 3)
+
+
 # --- At the cited lines
 
 

@@ -180,8 +180,20 @@ def changed_tokens(pieces: list[str], file: SourceFile, match: Match) -> int:
     last = min(match.last, match.line + _MAX_COMPARED)
     actual = CodeTokens("\n".join(file.lines[match.line - 1 : last]), file.path).words[:_MAX_TOKENS]
     quoted = CodeTokens("\n".join(pieces), file.path).words[:_MAX_TOKENS]
+    actual, quoted = _with_joined_operators(actual), _with_joined_operators(quoted)
     common = Counter(actual) & Counter(quoted)
     return max(len(quoted), len(actual)) - sum(common.values())
+
+
+def _with_joined_operators(words: list[str]) -> list[str]:
+    """Return tokens with `&&` and `||` as one token each: to write one for the other alters one."""
+    joined: list[str] = []
+    for word in words:
+        if word in ("&", "|") and joined[-1:] == [word]:
+            joined[-1] += word
+        else:
+            joined.append(word)
+    return joined
 
 
 def common_start(text: str, other: str) -> int:
