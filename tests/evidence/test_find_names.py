@@ -145,6 +145,9 @@ def test_a_use_with_another_owner_is_not_where_a_name_is(tmp_path: Path) -> None
     file = source("\n" * 30 + "door.open\n" + "\n" * 30 + "shop.open\n", "shop/all.c")
     assert names.facts(file, "shop.open", 1, 9) == NameFacts(is_near=False, line=62)
     assert names.facts(file, "window.open", 1, 9) == NameFacts(is_near=False, is_anywhere=True)
+    for call, line in (("shop.at(1).open();\n", 31), ("shop\n  .at(1)\n  .open();\n", 33)):
+        chained = source("\n" * 30 + call, "shop/chained.ts")
+        assert names.facts(chained, "shop.open", 1, 9) == NameFacts(is_near=False, line=line)
 
 
 def test_of_two_definitions_the_one_of_the_named_class_is_meant(tmp_path: Path) -> None:

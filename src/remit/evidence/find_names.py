@@ -65,6 +65,8 @@ _RECEIVER = lazy_pattern(r"([\w$]*)(?:\([^()]{0,80}\)|\[[^\[\]]{0,80}\]|[?!])*(?
 _SELF = frozenset(("self", "this", "cls", "super", "static", "parent", "base"))
 #: A line that is only a comment.
 _COMMENT = lazy_pattern(r"\s*(?://|#(?![a-z\[])|\*(?:\*?/|\s|$)|/\*|--\s|<!--)")
+#: A chain of calls is followed over this many lines.
+_CHAIN = 3
 _MAX_NEAR, _MAX_LINE, _MAX_RECEIVER = 200, 2_000, 120
 
 #: How dependencies are written, by the name of the file.
@@ -170,7 +172,7 @@ class NameFinder:
         is_other = is_use_nearby or (bool(near) and not (lines and bodies))
         if owner and not lines and not is_other:
             # Nothing of this name is defined here: `shop.open` is not what `door.open` uses.
-            every = [number for number in every[:_MAX_NEAR] if _use(file, short, owner, number) != "other"]
+            every = [number for number in every[:_MAX_NEAR] if _may_be_of(file, short, owner, number)]
         nearest = _nearest(lines, line or 1) or _nearest(every, line or 1)
         if nearest is None:
             return NameFacts(is_near=False, is_anywhere=True, is_imported=self.is_imported(file, name))
@@ -407,6 +409,13 @@ def _use(file: SourceFile, short: str, owner: str, number: int) -> Literal["name
         elif wanted and receiver.endswith(wanted):
             return "named"
     return "named" if how == "alone" and not owner else how
+
+
+def _may_be_of(file: SourceFile, short: str, owner: str, number: int) -> bool:
+    """Return whether a line may use a name of an owner: `shop.at(1).open()` and a chain of calls below `shop` may."""
+    if _use(file, short, owner, number) != "other":
+        return True
+    return any(owner in _WORD.findall(line[:_MAX_LINE]) for line in file.lines[max(0, number - _CHAIN) : number])
 
 
 def _is_cited(file: SourceFile, number: int, first: int, last: int) -> bool:
