@@ -378,9 +378,13 @@ _OTHER_RUN = lazy_pattern(
 _EARLIER = lazy_pattern(r"\s{0,2}before (?:the|my|this|these|those|any|our|that) (?!commit|push|merge)", _I)
 
 
+_MAX_CLAUSES = 300
+
+
 def is_conditional(text: str, start: int, end: int) -> bool:
     """Return whether an outcome holds only under a condition, or is that of another run, by the clauses around it."""
-    before = text[:start]
+    # A clause is short, and a text has many outcomes: what is far before is not searched again for each.
+    before = text[:start] if start <= _MAX_CLAUSES else "x" + text[start - _MAX_CLAUSES : start]
     clauses = (_CLAUSE_BEFORE.search(before), _CLAUSE_AFTER.match(text, end))
     if any(
         clause is not None and _is_open((clause["if"] or clause["when"]).lower(), clause["clause"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -211,3 +212,10 @@ def test_a_result_is_shown_if_the_script_prints_it_as_it_is() -> None:
 def test_any_script_is_read_without_an_error(parts: list[str]) -> None:
     found = script_calls("".join(parts))
     assert found is None or all(call.tool for call in found)
+
+
+@pytest.mark.parametrize("part", ['"\\\\', "'\\\\", "`\\\\", "/*", "tools.f({a:"])
+def test_a_hostile_script_is_read_in_linear_time(part: str) -> None:
+    start = time.process_time()
+    script_calls(part * 100_000)
+    assert time.process_time() - start < 2

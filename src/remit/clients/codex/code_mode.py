@@ -80,7 +80,8 @@ def _tokens(source: str) -> list[_Token]:
         if not match[0].startswith(("//", "/*")):
             tokens.append(_Token(match[0], match.start(), "\n" in source[end : match.start()]))
         end = match.end()
-        if len(tokens) >= _MAX_TOKENS:
+        # Behind a quote without an end, each other one would be searched for its end, too.
+        if len(tokens) >= _MAX_TOKENS or match[0] in _UNREADABLE:
             break
     return tokens
 
