@@ -223,6 +223,35 @@ def test_a_file_that_is_not_a_database_is_renamed_and_reported(folder: str) -> N
     assert [file.read_bytes()[:11] for file in place.parent.glob("*.broken-*")] == [b"no database"]
 
 
+def test_a_database_with_broken_pages_is_renamed_and_reported(folder: str) -> None:
+    store = open_store(folder)
+    for number in range(200):
+        store.put("one", str(number), os.urandom(3000))
+    store._execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    record_store._connections.stores.clear()
+    store.close()
+    place = Path(store_path(folder))
+    data = place.read_bytes()
+    place.write_bytes(data[:8192] + b"\xff" * (len(data) - 8192))
+    with pytest.raises(EnvironmentBroken, match=r"was corrupt \(database disk image is malformed\); it was renamed to"):
+        open_store(folder).put("one", "a", b"1")
+    open_store(folder).put("one", "a", b"1")
+    assert open_store(folder).trusted("one", "a") == b"1"
+
+
+def test_an_error_at_the_start_of_a_transaction_leaves_none_open(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store(folder)
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "_check_schema", lambda: store._execute("no statement"))
+        change(folder, "UPDATE record SET at = 0")
+        with pytest.raises(EnvironmentBroken, match="syntax error"):
+            store.put("one", "a", b"1")
+    assert not store.is_changing
+    store.put("one", "a", b"1")
+    record_store._connections.stores.clear()
+    assert open_store(folder).trusted("one", "a") == b"1"
+
+
 @pytest.mark.parametrize("is_open", [True, False], ids=["an open store", "a new process"])
 @pytest.mark.parametrize(
     "statement",

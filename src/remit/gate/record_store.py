@@ -125,7 +125,7 @@ class RecordStore:
         self._version = -1
         #: Those of this connection, until the caller sets it to 0.
         self.transactions = 0
-        self._leaves_checkpoints = False
+        self._leaves_checkpoints = self._is_closed = False
         self._connection = sqlite3.connect(path, timeout=self._wait, isolation_level=None)
         self._execute(f"PRAGMA wal_autocheckpoint = {_MAX_PAGES}")
         self._execute("PRAGMA synchronous = NORMAL")
@@ -143,6 +143,7 @@ class RecordStore:
 
     def close(self) -> None:
         """Close the connection."""
+        self._is_closed = True
         self._connection.close()
 
     def get(self, kind: str, name: str = "", earlier: Record | None = None) -> Record | None:
@@ -255,8 +256,8 @@ class RecordStore:
         make_private(self.folder)
         self._execute("BEGIN IMMEDIATE")
         self._changes = self._connection.total_changes
-        self._notice_changes()
         try:
+            self._notice_changes()
             self._digest = self.digest_of_all()
             if not self._is_sealed(self._digest):
                 self._distrust()
@@ -282,6 +283,8 @@ class RecordStore:
 
     def roll_back(self) -> None:
         """End a transaction without its changes."""
+        if self._is_closed:  # the file was put aside
+            return
         if self._connection.total_changes != self._changes:
             self._digests = None
         if self._connection.in_transaction:
