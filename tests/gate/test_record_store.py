@@ -81,6 +81,17 @@ def test_a_change_by_something_else_is_noticed(folder: str, statement: str) -> N
     assert store.trusted("one", "a") == b"new"
 
 
+def test_a_change_that_was_noticed_is_noticed_again(folder: str) -> None:
+    made = "INSERT OR REPLACE INTO record VALUES ('one', 'a', 0, '{}', x'00')".format(digest_of(b"\0"))
+    store = open_store(folder)
+    store.put("one", "a", b"1")
+    for _ in range(2):
+        change(folder, made)
+        store.verify()
+        assert store.trusted("one", "a") is None
+        change(folder, "DELETE FROM record WHERE kind = 'lost'")
+
+
 def test_an_earlier_copy_of_the_store_is_noticed(folder: str, tmp_path: Path) -> None:
     open_store(folder).put("one", "a", b"old")
     place = Path(store_path(folder)).parent

@@ -261,6 +261,7 @@ class RecordStore:
             self._digest = self.digest_of_all()
             if not self._is_sealed(self._digest):
                 self._distrust()
+                self._digest = ""  # the seal must not state it as that of before: the same change would be trusted
         except BaseException:
             self.roll_back()
             raise
