@@ -87,6 +87,12 @@ class TestRunningCommands:
         [receipt] = calls_of(*run(), *poll("d", first), *poll("e", last)).receipts
         assert (receipt.output, receipt.exit, receipt.pending) == ("1 failed\n2 failed", 1, False)
 
+    def test_the_last_output_is_kept_after_many(self, tmp_path: Path) -> None:
+        part = running(7) + "\n".join(f"test {number} passed {'x' * 280}" for number in range(120))
+        polls = [payload for number in range(60) for payload in poll(f"p{number}", part)]
+        [(outcome, line)] = judged(tmp_path, *run(), *polls, *poll("e", ended(1, FAILED)))
+        assert (outcome, line) == ("contradicted", "==== 2 failed, 46 passed in 0.91s ====")
+
     def test_what_was_typed_begins_a_new_output(self) -> None:
         [receipt] = calls_of(*run(), *poll("d", f"{running(7)}1 failed\n"), *poll("e", running(7), chars="r")).receipts
         assert (receipt.output, receipt.pending) == ("", True)
@@ -176,6 +182,21 @@ class TestScripts:
         item = {"type": "CommandExecution", "id": "x", "command": ["bash", "-lc", "pytest -q"], "exit_code": 1}
         calls.add(TranscriptLine(type="event_msg", payload={"type": "item_completed", "item": item}))
         assert [(receipt.tool, receipt.failed) for receipt in calls.receipts] == [("Script", True), ("Bash", False)]
+
+    @pytest.mark.parametrize("kind", ["Plan", "AgentMessage", "Reasoning"])
+    def test_a_plan_or_a_message_does_not_show_what_a_script_did(self, kind: str) -> None:
+        calls = calls_of(script("for (const x of c) { await tools.exec_command({cmd: x}); }"))
+        item = {"type": kind, "id": "x", "text": "1. Run the tests"}
+        calls.add(TranscriptLine(type="event_msg", payload={"type": "item_completed", "item": item}))
+        assert [(receipt.tool, receipt.failed) for receipt in calls.receipts] == [("Script", False)]
+
+    def test_the_items_of_a_long_script_are_read_in_linear_time(self) -> None:
+        calls = calls_of(script("await tools.exec_command({cmd: 'x'});" * 1_500))
+        start = time.process_time()
+        for number in range(5_000):
+            item = {"type": "CommandExecution", "id": str(number), "command": ["pytest"], "exit_code": 0}
+            calls.add(TranscriptLine(type="event_msg", payload={"type": "item_completed", "item": item}))
+        assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,10 @@ class CodexCalls(AgentCalls):
         self._cells: dict[str, str] = {}
         self._waits: dict[str, str] = {}
         self._last_script = ""
+        #: The calls of the last script that may have an item, by their commands, the first one last.
+        self._without_item: dict[str, list[str]] = {}
+        #: The scripts that were left running.
+        self._left: set[str] = set()
         #: The scripts whose output is not that of their only command.
         self._unshown: set[str] = set()
 
@@ -103,7 +107,11 @@ class CodexCalls(AgentCalls):
         elif tool == "exec" and payload.get("type") == "custom_tool_call":
             self._scripts.add(name)
             self._last_script = name
-            self._put(name, self._of_script(name, text_of(payload.get("input")), time, folder))
+            receipts = self._of_script(name, text_of(payload.get("input")), time, folder)
+            self._without_item = {}
+            for number in reversed(range(len(receipts))):
+                self._without_item.setdefault(receipts[number].command, []).append(f"{name}#{number}")
+            self._put(name, receipts)
         else:
             self._put(name, _started(payload, time, folder))
 
@@ -145,6 +153,7 @@ class CodexCalls(AgentCalls):
         state = _SCRIPT_STATE.match(head)
         if state and state[2]:
             self._cells[state[2]] = name
+            self._left.add(name)
         result = _Result.of([head.partition(_BODY)[2] if state else head, *parts[1:]])
         if name in self._polls:
             self._continue_by_script(self._polls[name], result, is_running=bool(state and state[2]))
@@ -161,7 +170,7 @@ class CodexCalls(AgentCalls):
                 if ended.pending and result.session:
                     self._sessions[result.session] = key
             self._calls[key] = ended
-            if name in self._cells.values() and not ended.pending:
+            if name in self._left and not ended.pending:
                 self.ended_later.append(key)
 
     def _end_command(self, name: str, call: Receipt, result: _Result, state: re.Match[str] | None) -> Receipt:
@@ -203,19 +212,22 @@ class CodexCalls(AgentCalls):
         """Replace a command by what it is after more output; the last output decides."""
         before = "" if poll.is_typing else call.output
         output = "\n".join(filter(None, (before, ended.output)))
-        self._calls[key] = msgspec.structs.replace(ended, output=output[:MAX_OUTPUT])
+        self._calls[key] = msgspec.structs.replace(ended, output=kept_lines(call, output))
         if not ended.pending:
             self.ended_later.append(key)
 
     def _put_item(self, name: str, receipts: list[Receipt]) -> None:
         """Add the receipts of an item. Its call may be one of a script, which was read from the script."""
+        if not receipts:  # a message, or a plan
+            return
         if self._last_script and f"{name}#0" not in self._calls:
-            number = 0
-            while (known := self._calls.get(key := f"{self._last_script}#{number}")) is not None:
-                number += 1
-                if known.tool == SCRIPT:  # the items show what it did
-                    self._calls[key] = msgspec.structs.replace(known, failed=True)
-                elif known.pending and [known.command] == [receipt.command for receipt in receipts if receipt.command]:
+            first = self._calls.get(key := f"{self._last_script}#0")
+            if first is not None and first.tool == SCRIPT:  # the items show what it did
+                self._calls[key] = msgspec.structs.replace(first, failed=True)
+            keys = self._without_item.get(receipts[0].command, []) if receipts[0].command else []
+            while keys:
+                known = self._calls.get(key := keys.pop())
+                if known is not None and known.pending:
                     self._calls[key] = receipts[0]
                     self.ended_later.append(key)
                     return
