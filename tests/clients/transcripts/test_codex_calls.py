@@ -87,11 +87,12 @@ class TestRunningCommands:
         [receipt] = calls_of(*run(), *poll("d", first), *poll("e", last)).receipts
         assert (receipt.output, receipt.exit, receipt.pending) == ("1 failed\n2 failed", 1, False)
 
-    def test_the_last_output_is_kept_after_many(self, tmp_path: Path) -> None:
+    def test_the_last_output_is_kept_after_many(self) -> None:
         part = running(7) + "\n".join(f"test {number} passed {'x' * 280}" for number in range(120))
         polls = [payload for number in range(60) for payload in poll(f"p{number}", part)]
-        [(outcome, line)] = judged(tmp_path, *run(), *polls, *poll("e", ended(1, FAILED)))
-        assert (outcome, line) == ("contradicted", "==== 2 failed, 46 passed in 0.91s ====")
+        [receipt] = calls_of(*run(), *polls, *poll("e", ended(1, FAILED))).receipts
+        assert receipt.output is not None
+        assert receipt.output.endswith("==== 2 failed, 46 passed in 0.91s ====")
 
     def test_what_was_typed_begins_a_new_output(self) -> None:
         [receipt] = calls_of(*run(), *poll("d", f"{running(7)}1 failed\n"), *poll("e", running(7), chars="r")).receipts
