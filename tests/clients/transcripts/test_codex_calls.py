@@ -214,6 +214,10 @@ class TestScripts:
         ("await tools.f({...a});", None),
         ("x = 1 / 2; await tools.f({});", None),
         ("await tools.f('a \\u{1f680} \\x41 \\\n b');", [("f", "a \N{ROCKET} A  b")]),
+        ("text(`${(await tools.f({})).output}`);", None),
+        ("a: { break a; await tools.f({}); }", None),
+        ("const o = { async run() { await tools.f({}); } };", None),
+        ("text(`${x}`); await tools.f(`tools`);", [("f", "tools")]),
         ("await tools.f({" + "a:{" * 30 + "}" * 31 + ");", None),
     ],
 )
@@ -222,10 +226,38 @@ def test_the_calls_of_a_script_are_those_with_literals(source: str, calls: list[
     assert (found if found is None else [(call.tool, call.argument) for call in found]) == calls
 
 
-def test_a_result_is_shown_if_the_script_prints_it_as_it_is() -> None:
-    start = "const r = await tools.exec_command({cmd: 'x'}); "
-    shown = [script_calls(start + end) for end in ("text(r.output)", "text(JSON.stringify(r))", "text(r.exit_code)")]
-    assert shown == [[ScriptCall("exec_command", {"cmd": "x"}, is_shown)] for is_shown in (True, True, False)]
+@pytest.mark.parametrize(
+    ("printing", "is_shown"),
+    [
+        ("text(r.output)", True),
+        ("text( ( r ) )", True),
+        ("text((r).output);", True),
+        ("text(JSON.stringify(r))", True),
+        ("text(r.exit_code)", False),
+        ("text(r.output.replaceAll('failed', 'passed'))", False),
+        ("text(r.output ? '5 passed' : '')", False),
+        ("// text(r.output)\ntext('5 passed')", False),
+        ("text('text(r.output)')", False),
+        ("x.text(r)", False),
+    ],
+)
+def test_a_result_is_shown_if_the_script_prints_it_as_it_is(printing: str, *, is_shown: bool) -> None:
+    found = script_calls(f"const r = await tools.exec_command({{cmd: 'x'}}); {printing}")
+    assert found == [ScriptCall("exec_command", {"cmd": "x"}, is_shown)]
+
+
+@pytest.mark.parametrize(
+    ("source", "is_shown"),
+    [
+        ("text(await tools.f({}))", True),
+        ("text((await tools.f({})).output)", True),
+        ("text(JSON.stringify(await tools.f({})));", True),
+        ("text((await tools.f({})).output.trim())", False),
+        ("text(await tools.f({}) + '5 passed')", False),
+    ],
+)
+def test_a_call_is_shown_if_it_is_printed_as_it_is(source: str, *, is_shown: bool) -> None:
+    assert script_calls(source) == [ScriptCall("f", {}, is_shown)]
 
 
 @given(
@@ -236,8 +268,11 @@ def test_any_script_is_read_without_an_error(parts: list[str]) -> None:
     assert found is None or all(call.tool for call in found)
 
 
-@pytest.mark.parametrize("part", ['"\\\\', "'\\\\", "`\\\\", "/*", "tools.f({a:"])
+@pytest.mark.parametrize(
+    "part", ['"\\\\', "'\\\\", "`\\\\", "/*", "tools.f({a:", "text(", " ", "const r = await tools.f();text(r       "]
+)
 def test_a_hostile_script_is_read_in_linear_time(part: str) -> None:
     start = time.process_time()
     script_calls(part * 100_000)
+    script_calls(f"await tools.f({{}}); text({part * 20_000}")
     assert time.process_time() - start < 2

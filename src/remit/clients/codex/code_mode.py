@@ -22,10 +22,14 @@ _TOKEN = lazy_pattern(
 _TOOLS = lazy_pattern(r"\btools\b")
 #: What makes a call one that may not be made, or that may be made several times.
 _CONDITIONAL = frozenset(
-    {"if", "for", "while", "do", "switch", "catch", "function", "return", "throw", "=>", "?", "&&", "||", "??"}
+    {
+        *("if", "for", "while", "do", "switch", "catch", "function", "return", "throw", "break", "continue"),
+        *("=>", "?", "&&", "||", "??"),
+    }
 )
 #: A part of a string or of an expression that the tokens above cannot read.
 _UNREADABLE = frozenset({"/", '"', "'", "`"})
+_TO_JSON = ["JSON", ".", "stringify", "("]
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "undefined": None}
 _ESCAPE = lazy_pattern(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|[\s\S]))")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
@@ -57,16 +61,20 @@ def script_calls(source: str) -> list[ScriptCall] | None:
     """Return the calls that a script makes, in order; None if it is not understood."""
     tokens = _tokens(source)
     uses = [place for place, token in enumerate(tokens) if token.text == "tools"]
+    if any(token.text[0] == "`" and "${" in token.text and _TOOLS.search(token.text) for token in tokens):
+        return None  # a call in a part of a string
     unreadable = next((token.start for token in tokens if token.text in _UNREADABLE), len(source))
     if len(tokens) >= _MAX_TOKENS or _TOOLS.search(source, unreadable):
         return None
     last = uses[-1] if uses else 0
     if any(token.text in _CONDITIONAL for token in tokens[:last]):
         return None
-    constants = dict(_constants(tokens))
+    if any(token.text == ")" and after.text == "{" for token, after in pairwise(tokens[:last])):
+        return None  # the body of a method
+    constants, printed = dict(_constants(tokens)), _printed(tokens)
     calls: list[ScriptCall] = []
     for place in uses:
-        call = _call(tokens, place, constants, source)
+        call = _call(tokens, place, constants, printed)
         if call is None:
             return None
         calls.append(call)
@@ -102,7 +110,7 @@ def _constants(tokens: list[_Token]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _call(tokens: list[_Token], place: int, constants: dict[str, Any], source: str) -> ScriptCall | None:
+def _call(tokens: list[_Token], place: int, constants: dict[str, Any], printed: set[str | int]) -> ScriptCall | None:
     """Return the call at `tools`: `tools.exec_command({…})`."""
     texts = [token.text for token in tokens[max(0, place - 3) : place + 4]]
     before, after = texts[: min(3, place)], texts[min(3, place) + 1 :]
@@ -114,10 +122,34 @@ def _call(tokens: list[_Token], place: int, constants: dict[str, Any], source: s
         return None
     if not _is_end(tokens, end):
         return None
-    names = before[:1] if before[1:] == ["=", "await"] else []
-    shown = "|".join([r"await\s+tools\b", *(rf"{re.escape(name)}\b(?!\s*\.\s*(?!output\b))" for name in names)])
-    is_shown = re.search(rf"\btext\(\s*\(*\s*(?:JSON\.stringify\(\s*)?\(*\s*(?:{shown})", source) is not None
-    return ScriptCall(after[1], value, is_shown)
+    is_named = before[1:] == ["=", "await"] and before[0] in printed
+    return ScriptCall(after[1], value, is_named or (place in printed and _ends_print(tokens, end + 1)))
+
+
+def _printed(tokens: list[_Token]) -> set[str | int]:
+    """Return what the script prints as it is: the names of results, and the places of calls."""
+    printed: set[str | int] = set()
+    texts = [token.text for token in tokens]
+    for place in range(len(texts) - 2):
+        if texts[place : place + 2] != ["text", "("] or texts[max(0, place - 1)] == ".":
+            continue
+        start = place + 2
+        while start < len(texts) and (texts[start] == "(" or texts[start : start + 4] == _TO_JSON):
+            start += 1 if texts[start] == "(" else 4
+        if texts[start : start + 2] == ["await", "tools"]:
+            printed.add(start + 1)
+        elif start < len(texts) and _ends_print(tokens, start + 1):
+            printed.add(texts[start])
+    return printed
+
+
+def _ends_print(tokens: list[_Token], place: int) -> bool:
+    """Return whether nothing but the output of a result is selected before a call of `text` ends."""
+    while _is_end(tokens, place) and place + 1 < len(tokens) and tokens[place + 1].text in (")", "."):
+        place += 1
+    if [token.text for token in tokens[place : place + 2]] == [".", "output"]:
+        place += 2
+    return _is_end(tokens, place)
 
 
 def _is_end(tokens: list[_Token], place: int) -> bool:
