@@ -34,6 +34,7 @@ def outcome(text: str, *runs: Receipt) -> str:
         "All tests pass except the orders and stock tests.",
         "All tests pass except tests/test_orders.py and tests/test_stock.py, which are older.",
         "All tests pass except for the 2 older failures.",
+        "All tests pass except the 2 in tests/test_orders.py and tests/test_stock.py.",
         "Only two tests fail.",
     ],
 )
@@ -51,6 +52,9 @@ def test_an_exception_of_just_what_failed_is_verified(text: str) -> None:
         "All tests pass except the ones that need a network.",
         "All tests pass except one file.",
         "Only the stock tests fail.",
+        "All tests pass, apart from the two in test_mail.",
+        "All tests pass except the 2 tests in tests/test_mail.py.",
+        "All tests pass except the two in `test_orders.py`.",
     ],
 )
 def test_an_exception_of_something_else_is_unchecked(text: str) -> None:

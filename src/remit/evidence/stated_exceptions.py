@@ -24,6 +24,8 @@ _END = lazy_pattern(
 )
 _AND = lazy_pattern(r",|\b(?:and|or)\b|&", re.IGNORECASE)
 _WORD = lazy_pattern(r"\w[\w.:/-]*\w|\w")
+#: A name of a test or of a file, and no word of prose: `test_login`, `tests/login.py`.
+_IDENTIFIER = lazy_pattern(r"\w[_.:/]+\w")
 _PARTS = lazy_pattern(r"[^\W_]+")
 #: Words that name no test.
 _CLOSED = frozenset(
@@ -49,14 +51,21 @@ def exception_of(words: str) -> str:
 
 
 def fit_of(exception: str, failed: int | None, output: str) -> Fit:
-    """Return whether the tests that failed are those that are excepted: by their number, else by their names."""
+    """Return whether the tests that failed are those that are excepted: by their number and their names.
+
+    A word of prose next to a number may name no test: `the 2 older failures`.
+    """
     number = _NUMBER.match(exception)
     if number is not None:
         word = number["number"].lower()
         stated = int(word) if word.isdecimal() else _NUMBERS.index(word)
         if failed is None:
             return "unknown"
-        return "same" if stated == failed else "other number"
+        if stated != failed:
+            return "other number"
+        if not any(map(_IDENTIFIER.search, _WORD.findall(exception))):
+            return "same"
+        exception = exception[number.end() :]
     names = _failed_tests(output)
     phrases = [phrase for part in _AND.split(exception) if (phrase := _names_in(part))]
     if not phrases or not names or len(names) != failed:
