@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.verify_commands import git
 
-from remit.clients.hooks import responses
+from remit.clients.hooks import main_stop, responses
 from remit.clients.hooks.main_stop import contradictions, may_state_claims
 from remit.clients.hooks.project import ProjectContext
+from remit.evidence.sources import open_workspace
 from remit.gate.session import SessionState
+from remit.workspace.files import Workspace
 
 
 def test_answers_have_the_shapes_of_the_client() -> None:
@@ -154,3 +156,31 @@ def test_a_name_is_not_sent_back_if_the_session_made_a_commit(shop: Path) -> Non
     assert contradictions(answer, str(transcript), state, context) == []
     transcript.unlink()
     assert len(contradictions(answer, str(transcript), state, context)) == 1
+
+
+def test_a_name_that_an_edit_may_have_removed_from_a_new_file_is_not_sent_back(shop: Path) -> None:
+    (shop / "app" / "new.py").write_text("def total():\n    return 1\n", encoding="utf-8")
+    transcript = shop / "session.jsonl"
+    answer = "I replaced `older_total()` in `app/new.py:1` by `total()`."
+    for tool, wrong in (("Edit", 0), ("Write", 1)):
+        use = {"type": "tool_use", "id": "1", "name": tool, "input": {"file_path": str(shop / "app" / "new.py")}}
+        result = {"type": "tool_result", "tool_use_id": "1", "content": "The file was changed."}
+        lines = [
+            {"type": "assistant", "cwd": str(shop), "message": {"content": [use]}},
+            {"type": "user", "cwd": str(shop), "message": {"content": [result]}},
+        ]
+        transcript.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        assert len(contradictions(answer, str(transcript), SessionState(), ProjectContext(str(shop)))) == wrong
+
+
+def test_the_last_commit_is_opened_once_for_all_names_of_an_answer(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    def opening(root: str, rev: str) -> Workspace:
+        opened.append(root)
+        return open_workspace(root, rev)
+
+    monkeypatch.setattr(main_stop, "open_workspace", opening)
+    answer = "\n".join(f"- `frob_mac{number}()` in `app/cart.py:1`" for number in range(20))
+    assert contradictions(answer, "", cast("Any", None), ProjectContext(str(shop)))
+    assert opened == [str(shop)]

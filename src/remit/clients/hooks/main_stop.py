@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from remit.acceptance import judge_report
-from remit.checking import Options
+from remit.checking import Options, Verdict
 from remit.clients.hooks.after_call import compare_background, compare_unfinished
 from remit.clients.hooks.judging import commit_of, is_readable
 from remit.clients.hooks.payload import flag, text
@@ -33,7 +33,7 @@ from remit.gate.session import SessionState
 from remit.gate.session_entries import UntrueStatement
 from remit.gate.session_store import read_session
 from remit.lazy import lazy_pattern
-from remit.workspace.files import Absent
+from remit.workspace.files import Absent, SourceFile
 
 #: Agents that a message about an early answer names.
 _MAX_NAMED = 5
@@ -346,11 +346,12 @@ def _code(answer: str, receipts: list[Receipt] | None, context: ProjectContext) 
     changed = {
         os.path.basename(receipt.path) for receipt in receipts or () if receipt.action == "edit" and receipt.path
     }
+    removed = _may_be_removed(judged.verdicts, receipts, context)
     for verdict in judged.verdicts:
         for reference in verdict.evidence.references:
             line = lines[reference.at - 1] if 0 < reference.at <= len(lines) else ""
             is_absent = reference.outcome in _ABSENT or (
-                reference.reason == _NOWHERE and not _may_have_removed(reference, receipts, context)
+                reference.reason == _NOWHERE and (reference.path, reference.symbol) not in removed
             )
             sentence = _sentence_with(line, reference.text)
             if (
@@ -367,20 +368,35 @@ def _code(answer: str, receipts: list[Receipt] | None, context: ProjectContext) 
                 yield Contradiction(line or quote.path, reason, reason)
 
 
-def _may_have_removed(reference: Checked, receipts: list[Receipt] | None, context: ProjectContext) -> bool:
-    """Return whether the session may have removed a name that exists nowhere: an answer names what it replaced."""
+def _may_be_removed(
+    verdicts: Iterable[Verdict], receipts: list[Receipt] | None, context: ProjectContext
+) -> set[tuple[str, str]]:
+    """Return the names that exist nowhere and that the session may have removed: an answer names what it replaced."""
+    references = (reference for verdict in verdicts for reference in verdict.evidence.references)
+    absent = {(reference.path, reference.symbol) for reference in references if reference.reason == _NOWHERE}
     commands = [receipt.command for receipt in receipts or () if receipt.action == "run"]
-    if any("commit" in git_verbs(command) for command in commands if "git" in command):
-        return True
+    if not absent or any("commit" in git_verbs(command) for command in commands if "git" in command):
+        return absent
+    # A file that is written once has no earlier content.
+    edited = {
+        os.path.basename(receipt.path)
+        for receipt in receipts or ()
+        if receipt.action == "edit" and receipt.tool != "Write" and receipt.path and not receipt.failed
+    }
     committed = open_workspace(context.project, "HEAD") if commit_of(context) else None
-    if committed is None:
-        return False
     try:
-        file = committed.read(reference.path)
-        name = reference.symbol.partition("|")[0].rpartition(".")[2]
-        return not isinstance(file, Absent) and name in file.text
+        files = {path: committed.read(path) if committed is not None else None for path, _ in absent}
     finally:
-        committed.close()
+        if committed is not None:
+            committed.close()
+    return {(path, symbol) for path, symbol in absent if _may_have_had(files[path], path, symbol, edited)}
+
+
+def _may_have_had(file: SourceFile | Absent | None, path: str, symbol: str, edited: Container[str]) -> bool:
+    """Return whether a file of the last commit had a name. One that is not in it may have had any before an edit."""
+    if isinstance(file, SourceFile):
+        return symbol.partition("|")[0].rpartition(".")[2] in file.text
+    return os.path.basename(path) in edited
 
 
 def _without_places(sentence: str, references: Iterable[Checked]) -> str:
