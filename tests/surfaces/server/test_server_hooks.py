@@ -145,6 +145,22 @@ def test_a_session_that_a_process_has_locked_delays_no_other(site: RunningSite, 
     assert answers[0].status_code == 200
 
 
+@pytest.mark.parametrize("on_fault", ["open", "closed"])
+def test_a_store_that_cannot_be_used_is_a_fault_for_the_settings_to_decide(
+    start: Callable[..., Hooks], on_fault: str
+) -> None:
+    hooks = start("one", on_fault=on_fault)
+    payload = hooks.captured("PreToolUse.Write.json")
+    server = HookServer(hooks.project)
+    hooks.say(payload)
+    place = Path(store_path(str(hooks.folder)))
+    place.rename(place.with_name("moved"))
+    place.symlink_to("moved")
+    expected = hooks.say(payload)
+    status, body = server.answer(json.dumps(payload).encode(), f"Bearer {SECRET}".encode())
+    assert (status, json.loads(body)) == (200, expected)
+
+
 def test_the_states_that_a_server_keeps_are_the_stored_ones(start: Callable[..., Hooks]) -> None:
     hooks = start("one")
     server = HookServer(hooks.project)
