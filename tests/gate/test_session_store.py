@@ -4,6 +4,8 @@ import multiprocessing
 import os
 import sqlite3
 import stat
+import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from remit.errors import EnvironmentBroken
+from remit.gate import session_store
 from remit.gate.decide import decide
 from remit.gate.delegation import Delegation
-from remit.gate.record_store import open_store, store_path
+from remit.gate.record_store import Record, open_store, store_path
 from remit.gate.session import MAX_ENTRIES, SessionState
 from remit.gate.session_entries import Declaration, Grant
 from remit.gate.session_store import (
@@ -315,3 +318,30 @@ def test_a_delegation_that_another_program_wrote_is_read(stored: object) -> None
 def test_an_entry_has_no_other_fields() -> None:
     with pytest.raises(TypeError, match="Grant has no field path"):
         Grant(path="a.py")
+
+
+def test_events_at_once_keep_no_more_than_the_latest_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_store, "_MAX_KEPT", 5)
+    kept = KeptStates(lambda state: dumps(state, vars))
+    failed: list[Exception] = []
+
+    def answer(thread: int) -> None:
+        try:
+            for number in range(4_000):
+                with kept:
+                    key = "store", f"{thread}-{number}"
+                    session_store._event.saved[key] = Record(b"{}", ""), SessionState()
+        except RuntimeError as error:
+            failed.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=answer, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert (failed, len(kept._kept)) == ([], 5)

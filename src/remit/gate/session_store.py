@@ -55,8 +55,9 @@ class KeptStates:
         for key, (record, state) in saved.items():
             if len(record.data) <= _MAX_KEPT_BYTES:
                 self._kept[key] = record, state
-        while len(self._kept) > _MAX_KEPT:
-            self._kept.pop(next(iter(self._kept)), None)
+        if len(self._kept) > _MAX_KEPT:
+            for key in list(self._kept)[:-_MAX_KEPT]:  # a list is made at once: other threads change the table
+                self._kept.pop(key, None)
 
     def take(self, key: tuple[str, str], record: Record | None) -> SessionState | None:
         """Take out the state in a stored record; None if it is not here."""
