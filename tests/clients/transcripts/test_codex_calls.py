@@ -239,6 +239,10 @@ def test_the_calls_of_a_script_are_those_with_literals(source: str, calls: list[
         ("// text(r.output)\ntext('5 passed')", False),
         ("text('text(r.output)')", False),
         ("x.text(r)", False),
+        ("text(r.output); text('48 passed in 0.9s');", False),
+        ("const s = '48 passed'; text(r.output); text(s);", False),
+        ("text(r.output); if (r.session_id) text(`SESSION_ID=${r.session_id}`);", True),
+        ("text(r.output); text(`SESSION_ID=7 48 passed`);", False),
     ],
 )
 def test_a_result_is_shown_if_the_script_prints_it_as_it_is(printing: str, *, is_shown: bool) -> None:

@@ -30,6 +30,9 @@ _CONDITIONAL = frozenset(
 #: A part of a string or of an expression that the tokens above cannot read.
 _UNREADABLE = frozenset({"/", '"', "'", "`"})
 _TO_JSON = ["JSON", ".", "stringify", "("]
+_OF_CALL = ["=", "await", "tools"]
+#: What a script prints besides the output: `SESSION_ID=${r.session_id}`.
+_LABEL = lazy_pattern(r"[\"'`](?:session[_ ]?id|exit[_ ]?(?:code|status))\W{1,4}(?:\{[\w.]{1,80}\})?\W?", re.IGNORECASE)
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "undefined": None}
 _ESCAPE = lazy_pattern(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|[\s\S]))")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
@@ -127,9 +130,13 @@ def _call(tokens: list[_Token], place: int, constants: dict[str, Any], printed: 
 
 
 def _printed(tokens: list[_Token]) -> set[str | int]:
-    """Return what the script prints as it is: the names of results, and the places of calls."""
+    """Return what the script prints as it is: the names of results, and the places of calls.
+
+    Nothing is, if it also prints something else, which could not be distinguished from the output of a command.
+    """
     printed: set[str | int] = set()
     texts = [token.text for token in tokens]
+    results = {texts[place] for place in range(len(texts) - 3) if texts[place + 1 : place + 4] == _OF_CALL}
     for place in range(len(texts) - 2):
         if texts[place : place + 2] != ["text", "("] or texts[max(0, place - 1)] == ".":
             continue
@@ -138,8 +145,10 @@ def _printed(tokens: list[_Token]) -> set[str | int]:
             start += 1 if texts[start] == "(" else 4
         if texts[start : start + 2] == ["await", "tools"]:
             printed.add(start + 1)
-        elif start < len(texts) and _ends_print(tokens, start + 1):
+        elif start < len(texts) and texts[start] in results and _ends_print(tokens, start + 1):
             printed.add(texts[start])
+        elif start < len(texts) and not _LABEL.fullmatch(texts[start]):
+            return set()
     return printed
 
 
