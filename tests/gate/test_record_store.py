@@ -250,6 +250,18 @@ def test_a_database_with_broken_pages_is_renamed_and_reported(folder: str) -> No
     assert open_store(folder).trusted("one", "a") == b"1"
 
 
+def test_a_store_that_was_put_aside_does_not_rename_the_new_one(folder: str) -> None:
+    earlier = open_store(folder)
+    change(folder, "CREATE TABLE other (kind TEXT)")
+    with pytest.raises(EnvironmentBroken, match="was corrupt"):
+        earlier.verify()
+    open_store(folder).put("one", "a", b"1")
+    for use in (lambda: earlier.put("one", "a", b"2"), lambda: earlier.names("one")):
+        with pytest.raises(EnvironmentBroken, match="was closed after an error"):
+            use()
+    assert open_store(folder).trusted("one", "a") == b"1"
+
+
 def test_an_error_at_the_start_of_a_transaction_leaves_none_open(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     store = open_store(folder)
     with monkeypatch.context() as patched:

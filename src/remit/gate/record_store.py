@@ -246,7 +246,7 @@ class RecordStore:
     @property
     def is_changing(self) -> bool:
         """Whether a transaction is open."""
-        return self._connection.in_transaction
+        return not self._is_closed and self._connection.in_transaction
 
     def begin(self, wait: float = WAIT_SECONDS) -> None:
         """Begin a transaction. Raises EnvironmentBroken if another process does not end its own in time."""
@@ -288,7 +288,7 @@ class RecordStore:
             return
         if self._connection.total_changes != self._changes:
             self._digests = None
-        if self._connection.in_transaction:
+        if self.is_changing:
             self._connection.rollback()
 
     def verify(self) -> None:
@@ -334,6 +334,10 @@ class RecordStore:
     def _execute(self, statement: str, *values: object) -> sqlite3.Cursor:
         try:
             return self._connection.execute(statement, values)
+        except sqlite3.ProgrammingError as error:
+            if not self._is_closed:
+                raise
+            raise EnvironmentBroken(f"the gate's state {self.path} was closed after an error") from error
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
                 text = f"another process has held the gate's state {self.path} for {self._wait:g} s"
