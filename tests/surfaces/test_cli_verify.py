@@ -63,7 +63,7 @@ class TestText:
         assert ran.lines[0] == "-:3  out-of-range  src/app/prices.py:50  the file has 5 lines"
 
     def test_of_a_range_that_ends_just_past_the_end_the_part_that_exists_is_suggested(self, remit: Remit) -> None:
-        text = b"`src/app/prices.py:2-6`"
+        text = b"`src/app/prices.py:2-7`"
         assert remit("verify", "-", given=text).out.splitlines()[1].endswith(" → src/app/prices.py:2-5")
         (violation,) = remit("verify", "-", "--format", "json", given=text).json["results"][0]["violations"]
         assert violation["message"].endswith("; did you mean src/app/prices.py:2-5?")
