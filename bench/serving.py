@@ -360,7 +360,11 @@ def _hook_lines() -> list[str]:
     for name, times in rows.items():
         lines.append(f"  {name:<50} p50 {_quantile(times, 0.5):6.2f}  p99 {_quantile(times, 0.99):6.2f}")
     lines.append(f"  {'processor time of a request of the mix':<50} mean {found.processor:5.2f}")
-    return [*lines, f"  {'load of the machine, before and after':<50} {found.load[0]:.1f}, {found.load[1]:.1f}"]
+    lines.append(f"  {'load of the machine, before and after':<50} {found.load[0]:.1f}, {found.load[1]:.1f}")
+    return [
+        *lines,
+        "each event is a transaction of the gate's store, which is compared with its seal and sealed again",
+    ]
 
 
 async def _ledger_times(address: str) -> tuple[float, float]:
