@@ -76,9 +76,9 @@ def export_command(output: Path | None) -> int:
       remit ledger export | jq 'select(.type == "verdict" and .verdict == "reject")'
     """
 
-    async def work(database: Database, settings: Settings) -> int:
-        from remit.store import ledger
+    from remit.store import ledger
 
+    async def work(database: Database, settings: Settings) -> int:
         del settings
         await _import_sessions(database)
         number = 0
@@ -146,9 +146,9 @@ def cards_command(agent: str | None, form: str, *, compare: bool) -> int:
       remit ledger cards security-auditor --compare
     """
 
-    async def work(database: Database, _: Settings) -> list[Scorecard]:
-        from remit.store import ledger
+    from remit.store import ledger
 
+    async def work(database: Database, _: Settings) -> list[Scorecard]:
         await _import_sessions(database)
         await ledger.fold(database)
         return await ledger.scorecards(database, agent=agent)
