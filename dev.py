@@ -7,7 +7,6 @@ Each command creates the environment it needs from a lock with hashes, and updat
 """
 
 import contextlib
-import datetime
 import functools
 import hashlib
 import importlib.util
@@ -49,7 +48,7 @@ SMOKE_TESTS = (
 )
 
 #: The tests of the inner loop: no database, no other processes, no inputs at a limit. tests/conftest.py sets the marks.
-QUICK_TESTS = ["-m", "not database and not process and not slow", "--parts", "4"]
+QUICK_TESTS = ["-m", "not database and not process and not slow"]
 #: The tests whose coverage is measured: the others would need twice the time with it and cover hardly anything more.
 MEASURED_TESTS = ["-m", "not database and not process"]
 #: Processes that are forked after the collection, see tests/support/forked_tests.py; elsewhere each one collects.
@@ -57,10 +56,8 @@ PROCESSES = "--processes" if sys.platform == "linux" else "--numprocesses"
 IN_PARALLEL = [PROCESSES, str(os.cpu_count() or 1)]
 #: pytest-cov measures these only.
 MEASURED_IN_PARALLEL = ["--numprocesses", str(os.cpu_count() or 1), "--dist", "worksteal"]
-#: The test of the fenced blocks of a page, without its case.
-BLOCKS_OF_A_PAGE = "tests/docs/test_blocks.py::test_every_block_of_a_page_is_true"
-#: What tools/all_tests.py wrote about the tests that did not run.
-NOT_RUN = ROOT / ".cache/not_run.txt"
+#: What tools/all_tests.py wrote about the cases that ran and those that did not.
+RAN = ROOT / ".cache/ran.txt"
 #: Variables that programs of the environments do not get. Without bytecode files each start compiles everything again.
 DROPPED_VARIABLES = frozenset({"PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE"})
 
@@ -289,18 +286,29 @@ SYSTEM_PROGRAMS = (
 )
 
 
-def prepare_system_programs() -> None:
-    """Install programs that tests need, where that is possible without a question; the tests are skipped without."""
+def prepare_system_programs(*, may_install: bool) -> None:
+    """Install programs that tests need, if the user agrees; the tests are skipped without."""
     for names, package, skipped in SYSTEM_PROGRAMS:
         if not WINDOWS and not any(map(shutil.which, names)):
-            prepare_system_program(names[0], package, skipped)
+            if may_install or agrees(f"Install the system package {package} for {skipped}?"):
+                prepare_system_program(names[0], package, skipped)
+            else:
+                report(f"{package} is not installed: {skipped} are skipped (--yes installs it)")
+
+
+def agrees(question: str) -> bool:
+    """Ask the user; nobody agrees where nobody can answer."""
+    if not sys.stdin.isatty():
+        return False
+    report(f"{question} [y/N]")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def prepare_system_program(command: str, package: str, skipped: str) -> None:
     """Install a package of Debian or Ubuntu as root; else report which tests are skipped."""
     apt = shutil.which("apt-get")
     if apt is None or os.geteuid() != 0:
-        report(f"{package} is not installed: {skipped} are skipped (Debian, Ubuntu: apt install {package})")
+        report(f"{package} cannot be installed here: {skipped} are skipped (Debian, Ubuntu: apt install {package})")
         return
     install = [apt, "install", "--yes", "--quiet", "--no-install-recommends", package]
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
@@ -361,35 +369,35 @@ def run(extra: list[str]) -> int:
 
 
 def test(extra: list[str]) -> None:
-    """Run everything that CI runs; --all: every case of the rotating tests; with arguments, only pytest with these."""
+    """Run everything that CI runs; --yes: install system packages without a question; else only pytest with these."""
     started = time.monotonic()
     prepare(DEV)
     if any("clients" in argument for argument in extra):
         prepare_client()
         run_python("npm", ["tools/npm_clients.py"])
-    if extra and extra[0] not in ("--all", "--part"):
+    if extra and extra != ["--yes"]:
         pytest(extra)
         return
-    NOT_RUN.unlink(missing_ok=True)
+    RAN.unlink(missing_ok=True)
     try:
-        everything(extra)
+        everything(may_install=bool(extra))
     except StepFailed as failure:
-        not_run = NOT_RUN.read_text(encoding="utf-8") if NOT_RUN.is_file() else "the tests did not run"
-        raise StepFailed(f"{failure}; {not_run}", failure.output) from failure
-    report(f"everything passed in {time.monotonic() - started:.0f} s; {NOT_RUN.read_text(encoding='utf-8')}")
+        ran = RAN.read_text(encoding="utf-8") if RAN.is_file() else "the tests did not run"
+        raise StepFailed(f"{failure}; {ran}", failure.output) from failure
+    report(f"passed in {time.monotonic() - started:.0f} s; {RAN.read_text(encoding='utf-8')}")
 
 
-def everything(extra: list[str]) -> None:
+def everything(*, may_install: bool) -> None:
     """Run the static checks, the wheel and all tests."""
+    prepare_system_programs(may_install=may_install)
     # The static checks need one processor for a minute; the rest of the set-up waits for the network meanwhile.
     with static_checks():
         with ThreadPoolExecutor() as pool:
             set_up = [pool.submit(function) for function in (wheel, prepare_client, prepare_npm_clients)]
-        prepare_system_programs()
         for done in set_up:
             done.result()
         with step("all tests"):
-            run_python("all tests", ["tools/all_tests.py", *changed_tests(changed_on_branch()), *extra])
+            run_python("all tests", ["tools/all_tests.py"])
 
 
 def wheel() -> None:
@@ -414,40 +422,13 @@ def prepare_npm_clients() -> None:
         run_python("npm", ["tools/npm_clients.py"])
 
 
-def git_lines(*arguments: str) -> list[str]:
-    """Return the lines that git prints; none if it fails."""
-    return subprocess.run(
-        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout.splitlines()
-
-
-def changed_on_branch() -> list[str]:
-    """Return the files that the commits of a branch change, compared with the main branch."""
-    main = git_lines("rev-parse", "--verify", "--quiet", "origin/main") or ["main"]
-    return git_lines("diff", "--name-only", "--no-renames", f"{main[0]}...HEAD", "--")
-
-
-def changed_tests(committed: Sequence[str] = ()) -> list[str]:
-    """Return options for the tests of the packages, files and pages that differ from the last commit, or are named."""
-    status = git_lines("status", "--porcelain", "--no-renames", "--untracked-files=all")
-    paths = [*committed, *(line[3:] for line in status)]
-    changed = {path for path in paths if path.startswith("tests/") and path.endswith(".py")}
-    modules = [path for path in paths if path.startswith("src/") and path.endswith(".py")]
-    changed |= {path.replace("src/remit/", "tests/").rpartition("/")[0] for path in modules}
-    if any(path.startswith("tests/clients") for path in changed):
-        changed |= {"tests/clients/others", "tests/clients/real"}
-    changed |= {f"{BLOCKS_OF_A_PAGE}[{path}]" for path in paths if path.endswith(".md")}
-    return [option for path in sorted(changed) for option in ("--whole", path)]
-
-
 def quick(extra: list[str]) -> None:
-    """Run the static checks and fast tests: all of changed packages and files, a quarter of the others."""
+    """Run the static checks and the tests that need no database, no other process and no input at a limit."""
     started = time.monotonic()
     prepare(DEV)
     os.environ.setdefault("HYPOTHESIS_PROFILE", "quick")
-    os.environ.setdefault("REMIT_TEST_PART", str(datetime.datetime.now(datetime.UTC).toordinal()))
     with static_checks():
-        pytest([*QUICK_TESTS, *changed_tests(), *IN_PARALLEL, "--quiet", *extra])
+        pytest([*QUICK_TESTS, *IN_PARALLEL, "--quiet", *extra])
     report(f"passed in {time.monotonic() - started:.0f} s")
 
 

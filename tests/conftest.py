@@ -18,15 +18,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from support.forked_tests import ForkedTests
-from support.rotation import function_of, tests_of_part
 
 pytest_plugins = ("support.fixtures",)
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=10, suppress_health_check=_QUIET)
-# `dev.py test --all`
-settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=60, suppress_health_check=_QUIET)
 # The inner loop: HYPOTHESIS_PROFILE=quick python -m pytest -m "not database and not process and not slow"
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=8, suppress_health_check=_QUIET)
 # A search for new counterexamples: HYPOTHESIS_PROFILE=search python -m pytest tests/contract
@@ -79,20 +76,15 @@ _NOT_TRACED = (
 )
 #: Tests that are slow without starting programs.
 _SLOW_TESTS = frozenset(Path(__file__).with_name("slow_tests.txt").read_text("utf-8").splitlines())
-#: The number of the part that tests with the mark `rotating` run; without it they run all their cases.
-_PART = os.environ.get("REMIT_TEST_PART", "")
-#: Where a run notes how many tests did not run, by reason; tools/all_tests.py reads it.
-_NOT_RUN = "remit/not_run"
+#: Where a run notes how many cases there are, and how many did not run, by reason; tools/all_tests.py reads it.
+_COUNTS = "remit/counts"
 
 _started: list[str] = []
-_not_run: Counter[str] = Counter()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of `dev.py quick`."""
-    parser.addoption("--parts", type=int, default=1, help="run one test in so many, others every day")
+    """Add the option of `dev.py`."""
     parser.addoption("--processes", type=int, default=0, help="run the tests in so many processes")
-    parser.addoption("--whole", action="append", default=[], help="run all tests whose path begins with this")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -129,42 +121,32 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
-    """Mark tests by what they need, leave out cases of other parts, and run the long modules first."""
+    """Mark tests by what they need, and run the long modules first."""
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         if fixtures & _DATABASE_FIXTURES:
             item.add_marker(pytest.mark.database)
         if fixtures & _PROCESS_FIXTURES or item.nodeid.startswith(_PROCESS_FOLDERS):
             item.add_marker(pytest.mark.process)
-        if function_of(item) in _SLOW_TESTS:
+        if item.nodeid.partition("[")[0] in _SLOW_TESTS:
             item.add_marker(pytest.mark.slow)
         if item.nodeid.startswith(_NOT_TRACED):
             item.add_marker("no_cover")
-    if _PART:
-        # Before the tests are shuffled: a part has the same tests in each run.
-        kept = tests_of_part(items, int(_PART), config.option.parts, tuple(config.option.whole))
-        if left_out := len(items) - len(kept):
-            _not_run["cases of other days; --all runs them"] += left_out
-        items[:] = kept
     yield
     places = {name: place for place, name in enumerate(_LONG_MODULES)}
     items.sort(key=lambda item: next((places[name] for name in places if item.nodeid.startswith(name)), len(places)))
 
 
-def pytest_report_header() -> str:
-    """Name the part that runs."""
-    return f"part {_PART}: REMIT_TEST_PART={_PART} repeats it" if _PART else "all cases"
-
-
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Note what did not run and why."""
+    """Note how many cases there are, and what did not run and why."""
     config = session.config
     reporter = config.pluginmanager.get_plugin("terminalreporter")
+    skipped: Counter[str] = Counter()
     for report in reporter.stats.get("skipped", ()) if reporter else ():
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        _not_run[reason.removeprefix("Skipped: ")] += 1
+        skipped[reason.removeprefix("Skipped: ")] += 1
     if config.pluginmanager.has_plugin("cacheprovider") and not config.option.lf:
-        config.cache.set(_NOT_RUN, dict(_not_run))
+        config.cache.set(_COUNTS, {"cases": len(session.items), "skipped": dict(skipped)})
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import os
 import sys
 from pathlib import Path
@@ -53,3 +54,24 @@ def test_a_failed_step_of_another_command_returns_one_and_names_it(
 
     assert dev.main(["test"]) == 1
     assert capfd.readouterr().err == "dev.py: pytest failed (exit code 5)\n"
+
+
+@pytest.mark.parametrize(("options", "is_installed"), [([], False), (["--yes"], True)])
+def test_a_system_package_is_installed_only_if_the_user_agrees(
+    dev: ModuleType,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    is_installed: bool,
+) -> None:
+    installed: list[str] = []
+    monkeypatch.setattr(dev.shutil, "which", lambda _: None)
+    monkeypatch.setattr(dev.sys, "stdin", io.StringIO())
+    monkeypatch.setattr(dev, "prepare_system_program", lambda _, package, __: installed.append(package))
+
+    dev.prepare_system_programs(may_install=bool(options))
+
+    assert bool(installed) == is_installed
+    assert (
+        "bubblewrap is not installed: the tests of the sandbox are skipped" in capfd.readouterr().err
+    ) != is_installed

@@ -32,7 +32,6 @@ async def _said(caplog: pytest.LogCaptureFixture, words: str) -> None:
     await until_async(found, f"a worker says {words!r}")
 
 
-@pytest.mark.rotating(2)
 @pytest.mark.parametrize("gate", [0, 2], ids=["before its first step", "after a command"])
 async def test_a_job_whose_worker_gave_up_continues_when_the_database_is_back(
     own_postgres: Postgres, play: Play, gate: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

@@ -128,7 +128,6 @@ def stage(folder: Path) -> Iterator[Stage]:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the blocks are written for a POSIX shell")
-@pytest.mark.rotating(6)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_block_of_a_page_is_true(page: Page, folder: Path, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     left_out: list[str] = []

@@ -71,7 +71,6 @@ def command(name: str) -> click.Command:
     return found
 
 
-@pytest.mark.rotating(1)
 def test_generated_pages_are_up_to_date_and_a_stale_one_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     known = generate_docs.generate()
     assert known == generate_docs.generate(), "generating twice gives the same"

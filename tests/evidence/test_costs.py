@@ -94,7 +94,6 @@ def test_names_and_lines_of_one_long_file_read_it_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.rotating(2)
 @pytest.mark.parametrize("lines", [2, 20])
 def test_up_to_ten_thousand_references_in_one_document(lines: int, tmp_path: Path) -> None:
     tree = Counting(write(tmp_path, {"a.py": "x\n"}))
@@ -163,7 +162,6 @@ DOCUMENTS = {
 
 
 @pytest.mark.slow
-@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", DOCUMENTS)
 @pytest.mark.parametrize("evidence", [evidence_of, evidence_in])
 def test_a_hostile_document_is_checked_in_bounded_time(name: str, evidence: object, tmp_path: Path) -> None:

@@ -183,7 +183,6 @@ def test_a_plan_that_is_killed_repeatedly_ends_like_an_undisturbed_one(
     assert attempts > 1, "something was in flight at least once"
 
 
-@pytest.mark.rotating(2)
 @pytest.mark.parametrize("finished", [1, 9])
 def test_finished_jobs_are_not_repeated_after_a_kill(
     fleet: MakeFleet, model: Model, undisturbed: Undisturbed, finished: int
@@ -205,7 +204,6 @@ def test_finished_jobs_are_not_repeated_after_a_kill(
         assert undisturbed.asked[name] <= after[name] <= undisturbed.asked[name] + 1, "only what was in flight"
 
 
-@pytest.mark.rotating(3)
 @pytest.mark.parametrize("point", ["ticket-taken:2", "model-answered:5", "finished:6"])
 def test_a_kill_inside_a_job_does_not_change_the_end(
     fleet: MakeFleet, model: Model, undisturbed: Undisturbed, point: str

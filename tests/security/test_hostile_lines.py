@@ -22,7 +22,6 @@ def test_there_are_many_techniques() -> None:
     assert sum(map(len, LINES.values())) >= 300
 
 
-@pytest.mark.rotating(3)
 @pytest.mark.parametrize("technique", LINES)
 def test_no_effect_on_a_protected_file_is_unreported(
     technique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -120,7 +120,6 @@ def test_the_next_command_uses_and_stops_the_server_of_a_killed_command(embedded
     assert not server_of(embedded_fleet).is_listening()
 
 
-@pytest.mark.rotating(2)
 @pytest.mark.parametrize("dies", ["initdb", "the command"])
 def test_an_interrupted_first_start_is_repaired(dies: str, embedded_fleet: Fleet) -> None:
     folder = embedded_fleet.folder / "data" / "postgres"
@@ -243,7 +242,6 @@ def test_a_folder_that_cannot_be_created_is_reported(embedded_fleet: Fleet) -> N
     assert "file/below cannot be used for Remit's data: Not a directory; set REMIT_DATA to another folder" in said
 
 
-@pytest.mark.rotating(2)
 @pytest.mark.parametrize("mode", [0o755, 0o777])
 def test_permissions_widened_by_a_copy_or_restore_are_narrowed_again(embedded_fleet: Fleet, mode: int) -> None:
     assert embedded_fleet.run("jobs", "list")[0] == 0

@@ -13,7 +13,6 @@ from support.commands import CommandLine, write_program
 pytestmark = pytest.mark.process
 
 
-@pytest.mark.rotating(3)
 @pytest.mark.parametrize(
     "words",
     [

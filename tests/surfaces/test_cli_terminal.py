@@ -92,7 +92,6 @@ def working(remit: Commands, *words: str) -> Iterator[subprocess.Popen[str]]:
             worker.send_signal(signal.SIGTERM)
 
 
-@pytest.mark.rotating(2)
 @pytest.mark.parametrize("command", ["run", "worker"])
 def test_no_library_advertises_on_the_terminal(remit: Commands, command: str) -> None:
     if command == "worker":
@@ -150,7 +149,6 @@ def test_lost_connections_are_not_reported_with_the_drivers_text(remit: Commands
     assert all(map(STAMPED.match, said.splitlines())), said
 
 
-@pytest.mark.rotating(2)
 @pytest.mark.parametrize("queue", ["default", "nightly"])
 def test_following_logs_report_at_once_that_no_worker_takes_the_job(remit: Commands, queue: str) -> None:
     remit("submit", "generic", "be bad", "--queue", queue)
@@ -187,7 +185,6 @@ def test_jobs_takes_the_options_of_its_list(remit: Commands) -> None:
     assert "--nonsense" in remit("jobs", "--nonsense").err
 
 
-@pytest.mark.rotating(2)
 @pytest.mark.parametrize("wide", [80, 140])
 def test_nothing_of_the_doctor_is_wider_than_the_terminal(remit: Commands, wide: int, tmp_path: Path) -> None:
     remit.project = tmp_path / ("a folder with a long name " * 4)

@@ -12,7 +12,7 @@ from npm_client import SPEC, Json, NpmStage, does, dumped, git, says, staged
 from support.shop_reports import INVENTED
 
 #: One client each day, as in test_client_sessions.py.
-pytestmark = [pytest.mark.process, pytest.mark.rotating(3)]
+pytestmark = pytest.mark.process
 
 #: More than a quick lookup.
 _FILES = ("shop/orders.py", "shop/cart.py", "shop/auth.py", "README.md", "shop/prices.py")

@@ -11,7 +11,7 @@ from npm_client import SPEC, Json, NpmStage, does, dumped, says, staged
 from support.shop_reports import BAD, GOOD, GOOD_WORDS, INVENTED, cited
 
 #: One client each day, and all of them with `--all` or after a change to clients: a session takes half a minute.
-pytestmark = [pytest.mark.process, pytest.mark.rotating(3)]
+pytestmark = pytest.mark.process
 
 _TEXT = "The checkout starts at `shop/checkout.py:11` and ends in `shop/invented.py:4`."
 #: It begins the conversation after a compaction.

@@ -9,7 +9,6 @@ from real_client import under_contract
 from scripts import delegate, does, says
 
 
-@pytest.mark.rotating(2)
 @pytest.mark.parametrize("spelling", ["Code-Explorer", "code_explorer"])
 def test_another_spelling_of_an_agent_is_under_contract(client: None, tmp_path: Path, spelling: str) -> None:
     conversations = {

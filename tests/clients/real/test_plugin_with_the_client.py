@@ -12,8 +12,6 @@ import pytest
 from real_client import Stage, binary, under_contract
 from scripts import BAD, GOOD, GOOD_WORDS, INVENTED, call, delegate, does, edit, reads, says
 
-pytestmark = pytest.mark.rotating(2)
-
 _PLUGIN = ".remit/claude-code/plugin"
 #: 234 lines in three files: counted twice they would be more than a lookup's 300.
 _PATHS = ("shop/auth.py", "shop/account.py", "shop/checkout.py")

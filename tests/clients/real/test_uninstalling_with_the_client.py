@@ -34,7 +34,6 @@ def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
-@pytest.mark.rotating(2)
 @pytest.mark.parametrize("settings", [{}, {"settings.json": _SHARED, "settings.local.json": _OWN}], ids=["new", "own"])
 def test_uninstalling_leaves_no_trace(client: None, tmp_path: Path, settings: dict[str, str]) -> None:
     with staged(tmp_path, _CONVERSATIONS) as stage:

@@ -148,7 +148,6 @@ def test_the_undisturbed_run_follows_the_script(ends: Mapping[str, End]) -> None
     assert [entry["verdict"] for entry in end.ledger] == [end.job["verdict"]]
 
 
-@pytest.mark.rotating(2)
 @pytest.mark.parametrize("case", CASES)
 def test_a_job_survives_a_kill_at(case: str, ends: Mapping[str, End]) -> None:
     end, whole = ends[case], ends[UNDISTURBED]

@@ -67,7 +67,6 @@ def frozen_at(team: Fleet, point: str) -> Iterator[Frozen]:
         worker.process.wait()
 
 
-@pytest.mark.rotating(2)
 @pytest.mark.parametrize(("call", "commands"), [(1, ["two"]), (2, ["one", "two"])], ids=["a-command", "writing-a-file"])
 def test_a_call_of_a_frozen_worker_has_no_effect_when_it_wakes_up(
     call: int, commands: list[str], fleet: MakeFleet, model: Model

@@ -19,7 +19,6 @@ def edited(path: Path) -> None:
     path.write_text("---\nname: builder\ndescription: other\ntools: Read\n---\nYou only look.\n", encoding="utf-8")
 
 
-@pytest.mark.rotating(2)
 @pytest.mark.parametrize("happens", [edited, Path.unlink], ids=["edited", "deleted"])
 def test_a_job_keeps_the_brief_it_started_with(happens: Callable[[Path], None], fleet: MakeFleet, model: Model) -> None:
     server = model(gated(1))

@@ -60,7 +60,6 @@ def test_the_job_of_a_killed_worker_is_taken_over_in_time(fleet: MakeFleet, mode
     assert "is taken over" in second.output
 
 
-@pytest.mark.rotating(2)
 @pytest.mark.parametrize("turn", [1, 3], ids=["before-a-command", "before-the-end"])
 def test_a_worker_that_wakes_up_late_writes_nothing_and_continues(turn: int, fleet: MakeFleet, model: Model) -> None:
     server = model(gated(turn))

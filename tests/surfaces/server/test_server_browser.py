@@ -99,7 +99,6 @@ def test_no_page_runs_or_loads_what_a_text_contains(visit: Visit, paths: list[st
     visitor.problems = [one for one in visitor.problems if "404" not in one]  # of /nothing
 
 
-@pytest.mark.rotating(1 if PICTURES else 2)
 @pytest.mark.parametrize(
     ("size", "colours"),
     [
@@ -181,7 +180,6 @@ def test_leaving_an_item_gives_it_back(visit: Visit, site: RunningSite) -> None:
     other.go(f"/review/{number}").wait_for_selector("#decide")
 
 
-@pytest.mark.rotating(4)
 @pytest.mark.parametrize("half", [0, 1])
 @pytest.mark.parametrize("colours", ["light", "dark"])
 def test_the_pages_have_no_fault_that_axe_finds(visit: Visit, paths: list[str], colours: str, half: int) -> None:
