@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from remit.deciding_files import deciding_parts
-from remit.gate.record_store import state_folder
 from remit.globs import part_matches, split_name
 from remit.regular_files import read_regular
+from remit.state_folder import state_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from _thread import _local
 from remit.errors import EnvironmentBroken
 from remit.gate.earlier_state import has_earlier_state, read_earlier_state, remove_earlier_state
 from remit.regular_files import read_regular
+from remit.state_folder import state_folder
 from remit.workspace.atomic_write import file_lock, replace_file
 
 try:
@@ -74,12 +75,6 @@ _NOTE_LOSS = "REPLACE INTO record VALUES (?, '', 0, ?, x'')"
 def digest_of(data: bytes) -> str:
     """Return a digest by which changed content is recognised."""
     return blake2b(data, digest_size=_DIGEST_LENGTH // 2).hexdigest()
-
-
-def state_folder() -> str:
-    """Return the user's folder for states of Remit."""
-    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return os.path.join(base, "remit")
 
 
 def store_path(folder: str) -> str:

@@ -20,6 +20,7 @@ def names_of(text: str) -> frozenset[str]:
 #: What every call needs.
 _ALWAYS = names_of("""
     remit remit.deciding_files remit.errors remit.failure_policy remit.globs remit.lean_json remit.regular_files
+    remit.state_folder
     remit.clients remit.clients.hooks remit.clients.hooks.compiled remit.clients.hooks.hook_events
     remit.clients.hooks.payload remit.clients.hooks.project remit.clients.hooks.responses
     remit.clients.hooks.before_call
