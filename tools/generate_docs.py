@@ -1,4 +1,4 @@
-"""Generate the pages that come from the code: rules, commands, the built-in team, JSON Schemas.
+"""Generate the pages that come from the code: rules, the built-in team, the plugin.
 
 `generate()` returns every page by its path, so that a test can compare them with the committed ones.
 `--check` writes nothing and lists the pages that are missing, different or stale.
@@ -13,31 +13,20 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-import command_pages
 import plugin_package
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
-from remit import __version__  # noqa: E402 (the path must be known first)
-from remit.checking import Options, check_text  # noqa: E402
+from remit.checking import Options, check_text  # noqa: E402 (the path must be known first)
 from remit.contract.profiles import LEVELS, PROFILES  # noqa: E402
 from remit.registry.plugins import built_in_team  # noqa: E402
-from remit.reports.agent_definitions import brief_schema  # noqa: E402
-from remit.reports.formats import format_json  # noqa: E402
-from remit.reports.gate_sessions import decision_schema  # noqa: E402
-from remit.reports.job_text import job_schema  # noqa: E402
-from remit.reports.ledger_shapes import LEDGER_SHAPES, ledger_schema  # noqa: E402
-from remit.reports.plan_text import plan_schema  # noqa: E402
-from remit.reports.shapes import check_schema, merge_schema, result_schema  # noqa: E402
 from remit.rules.base import Example, Rule, Violation  # noqa: E402
 from remit.rules.catalog import every_rule  # noqa: E402
 from remit.rules.examples import example_sources, example_text, sample_text  # noqa: E402
-from remit.surfaces.server.api_routes import OPERATIONS, openapi_document  # noqa: E402
 
 RULES = Path("docs/rules")
 TEAM = Path("docs/team.md")
-SCHEMAS = Path("docs/schemas")
 TREE = "../../src/remit/rules/samples/tree"
 
 FAMILIES = {
@@ -74,18 +63,7 @@ def generate() -> dict[Path, str]:
     pages = {RULES / "index.md": index()}
     pages |= {RULES / f"{rule.name}.md": page(rule) for rule in every_rule()}
     pages[TEAM] = team()
-    pages[command_pages.PATH] = command_pages.page(_note("src/remit/surfaces/cli"))
-    pages[SCHEMAS / "result.json"] = format_json(result_schema()) + "\n"
-    pages[SCHEMAS / "check.json"] = format_json(check_schema()) + "\n"
-    pages[SCHEMAS / "brief.json"] = format_json(brief_schema()) + "\n"
-    pages[SCHEMAS / "merge.json"] = format_json(merge_schema()) + "\n"
-    pages[SCHEMAS / "decision.json"] = format_json(decision_schema()) + "\n"
-    pages[SCHEMAS / "job.json"] = format_json(job_schema()) + "\n"
-    pages[SCHEMAS / "plan.json"] = format_json(plan_schema()) + "\n"
     pages |= plugin_package.package_files()
-    for name in LEDGER_SHAPES:
-        pages[SCHEMAS / f"{name}.json"] = format_json(ledger_schema(name)) + "\n"
-    pages[SCHEMAS / "openapi.json"] = format_json(openapi_document(OPERATIONS, __version__)) + "\n"
     return pages
 
 
@@ -219,9 +197,9 @@ def team() -> str:
 
 
 def stale() -> list[Path]:
-    """Return the files in the generated folders that are no longer generated."""
+    """Return the files in the generated folder that are no longer generated."""
     known = generate()
-    there = [file for folder in (RULES, SCHEMAS) for file in sorted((ROOT / folder).rglob("*")) if file.is_file()]
+    there = [file for file in sorted((ROOT / RULES).rglob("*")) if file.is_file()]
     return [file.relative_to(ROOT) for file in there if file.relative_to(ROOT) not in known]
 
 

@@ -43,6 +43,7 @@ from remit.reports.agent_definitions import brief_schema
 from remit.reports.job_text import job_schema
 from remit.reports.shapes import check_schema, result_schema
 from remit.surfaces.cli.group import remit
+from remit.surfaces.server.api_routes import OPERATIONS, openapi_document
 from remit.testing import definition
 
 pytestmark = pytest.mark.process
@@ -219,7 +220,7 @@ def assert_set_up(command: str, block: Block) -> None:
         assert all(set(group.split(",")) <= set(extras["optional-dependencies"]) for group in named), str(block)
     elif command.startswith("curl "):
         address = re.search(r"http://127\.0\.0\.1:8321(/\S*)", command)
-        paths = json.loads((ROOT / "docs/schemas/openapi.json").read_text(encoding="utf-8"))["paths"]
+        paths = openapi_document(OPERATIONS, "1")["paths"]
         assert address, f"{block}: the address of the server is missing"
         method = "post" if " -d " in command else "get"
         assert any(method in paths[path] for path in paths if path == address[1]), f"{block}: no operation {address[1]}"

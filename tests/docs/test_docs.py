@@ -99,23 +99,11 @@ def all_commands() -> dict[str, click.Command]:
     return found
 
 
-def test_every_command_has_its_section_with_its_options() -> None:
-    for name, own in all_commands().items():
-        section = page("docs/commands.md").section(f"{'#' * (2 + name.count(' '))} remit {name}")
-        assert f"`remit {name}" in section
-        for parameter in own.params if name != "submit" else ():
-            assert all(f"`{option}`" in section for option in parameter.opts if option.startswith("-")), (
-                name,
-                parameter,
-            )
-
-
 def test_no_option_is_documented_that_does_not_exist() -> None:
     known = {option for own in all_commands().values() for parameter in own.params for option in parameter.opts}
     known |= {"--help", "--version", "--strict", "--check", "--jobs", "--long"}
     known |= {"--git", "--hard", "--isolated", "--output-format", "--port", "--stdio"}  # of other programs
     known |= {"--dbname", "--no-owner", "--no-privileges"}  # of PostgreSQL
-    known |= {"--allowed-tools", "--allow-tools"}  # of version 0.1
     known |= {"--documents", "--src", "--tree"}  # of the benchmark
     known |= {"--bare", "--plugin-dir", "--pure", "--scope", "--trust-folder"}  # of clients
     for text in (one for one in PAGES if one.name.startswith("docs/") or one.name == "README.md"):

@@ -49,7 +49,7 @@ def test_the_documents_of_the_project_are_true() -> None:
 
 
 def test_the_important_documents_are_among_them() -> None:
-    wanted = {"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/commands.md", "docs/evidence.md"}
+    wanted = {"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/evidence.md"}
     assert wanted <= set(documents())
     assert len(documents()) > 100
 

@@ -27,7 +27,7 @@ from remit.dispatch.worker_settings import load_settings
 from remit.rules.catalog import NAMES, every_rule, find
 from remit.rules.examples import sample_text
 from remit.surfaces.cli import doctor, printing
-from remit.surfaces.cli.group import COMMANDS, FRONT, GROUPS, OLD_NAMES
+from remit.surfaces.cli.group import COMMANDS, FRONT, GROUPS
 
 pytestmark = pytest.mark.process
 
@@ -392,17 +392,12 @@ def test_the_first_page_of_help_explains_six_commands_and_names_the_others_in_a_
         assert re.search(rf"^    remit {name}\b", page, re.MULTILINE), f"no example of {name}"
     for title, commands in GROUPS.items():
         assert re.search(rf"^  {title} +{', '.join(commands)}$", page, re.MULTILINE), title
-    assert not [
-        name for name in OLD_NAMES if re.search(rf"^ .*\b{name}\b(?!\.)", page.split("Options:")[1], re.MULTILINE)
-    ]
 
 
 def test_help_all_lists_every_command_with_a_line(tmp_path: Path) -> None:
     page = run_here(tmp_path, "help", "all").out
     for name, (_, line) in COMMANDS.items():
         assert re.search(rf"^  {name} +{re.escape(line)}$", page, re.MULTILINE), name
-    for words in OLD_NAMES.values():
-        assert re.search(rf"^    {words} ", page, re.MULTILINE), words
     for ran, wanted in zip(
         run_each(tmp_path, ["help", "jobs", "logs"], ["help", "plan", "run"], ["help", "jbos"]),
         ("Usage: remit jobs logs ", "Usage: remit plan run ", ""),
@@ -410,30 +405,3 @@ def test_help_all_lists_every_command_with_a_line(tmp_path: Path) -> None:
     ):
         assert ran.out.startswith(wanted)
         assert (ran.code == 0) is bool(wanted)
-
-
-@pytest.mark.parametrize(("old", "new"), OLD_NAMES.items())
-def test_a_name_of_version_0_1_works_and_prints_the_new_one(tmp_path: Path, old: str, new: str) -> None:
-    before, after = run_each(tmp_path, [old, "--help"], [*new.split(), "--help"])
-    assert (before.code, before.out) == (0, after.out)
-    assert before.err == f"remit: `remit {old}` is now `remit {new}`; the old name works until 0.3\n"
-    assert after.err == ""
-
-
-def test_old_forms_of_groups_and_options_work_and_print_the_new_ones(tmp_path: Path) -> None:
-    resumed, plan, cards, tools, known = run_each(
-        tmp_path,
-        ["plan", "--dry-run", "no.toml"],
-        ["plan", "no.toml"],
-        ["ledger", "agents", "--help"],
-        ["agents", "explain", "code-explorer", "--allowed-tools", "Read", "--allow-tools", "Read,Grep"],
-        ["plan", "--help"],
-    )
-    for ran in (resumed, plan):
-        assert ran.err.splitlines()[0].startswith("remit: `remit plan FILE` is now `remit plan run FILE`")
-        assert "no.toml: No such file or directory" in ran.err
-    assert cards.err.startswith("remit: `remit ledger agents` is now `remit ledger cards`")
-    assert "tools      Read  from the job" in tools.out
-    assert "`--allowed-tools` is now `--tools`" in tools.err
-    assert "`--allow-tools` is now `--worker-tools`" in tools.err
-    assert (known.code, known.err) == (0, "")

@@ -12,6 +12,7 @@ import traceback
 import click
 
 from remit.errors import EnvironmentBroken, RemitError
+from remit.removed import instead_of
 from remit.reports.layout import escape_control
 from remit.surfaces.cli.group import remit
 
@@ -67,7 +68,9 @@ def _explain(error: Exception) -> int:
         error.show()
         return error.exit_code
     if isinstance(error, click.ClickException):
-        click.echo(f"remit: {escape_control(' '.join(error.format_message().split()))}", err=True)
+        instead = _instead_of(error)
+        text = f"{error.message} {instead}" if instead else error.format_message()
+        click.echo(f"remit: {escape_control(' '.join(text.split()))}", err=True)
         return error.exit_code
     if isinstance(error, BrokenPipeError):
         sys.stderr.close()  # the reader has closed the pipe; Python would report it again at exit
@@ -78,6 +81,20 @@ def _explain(error: Exception) -> int:
     traceback.print_exception(error)
     click.echo("remit: this is a bug in remit, not an error in your input; please report the lines above", err=True)
     return 3
+
+
+def _instead_of(error: click.ClickException) -> str:
+    """Return what stands in for a command or an option that left the product."""
+    if not isinstance(error, click.NoSuchCommand | click.NoSuchOption):
+        return ""
+    words: list[str] = []
+    context = error.ctx
+    while context is not None and context.parent is not None:
+        words.insert(0, str(context.info_name))
+        context = context.parent
+    if isinstance(error, click.NoSuchCommand):
+        return instead_of("commands", " ".join([*words, error.command_name]))
+    return instead_of("options", " ".join([*words, error.option_name]))
 
 
 def _system_problem(error: Exception) -> str:

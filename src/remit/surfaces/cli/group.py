@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 import click
 
 import remit as package
-from remit.errors import UsageError, did_you_mean
+from remit.errors import UsageError
 
 Table = Mapping[str, tuple[str, str]]
 
@@ -68,42 +67,14 @@ PLAN: Table = {
     "questions": ("plan_commands.questions_command", "List the open questions of plans."),
     "answer": ("plan_commands.answer_command", "Answer a question of a plan."),
 }
-#: A name of version 0.1 -> the words that replace it until 0.3.
-OLD_NAMES: dict[str, str] = {
-    **{name: f"jobs {name}" for name in ("logs", "cancel", "retry")},
-    "progress": "plan progress",
-    "escalations": "plan questions",
-    "answer": "plan answer",
-    "calibration": "ledger calibration",
-    **{name: f"dev {name}" for name in ("rules", "convert", "schema", "prompt")},
-}
-_LAST_VERSION = "0.3"
-#: An option of version 0.1 -> its name now, without dashes.
-_OLD_OPTIONS = {"allowed-tools": "tools", "allow-tools": "worker-tools"}
 #: Characters of the line about a command in a group.
 _MAX_LINE = 54
-
-
-def name_again(old: str, new: str) -> None:
-    """Print that a command has another name now."""
-    click.echo(f"remit: `remit {old}` is now `remit {new}`; the old name works until {_LAST_VERSION}", err=True)
-
-
-def _option_name(name: str) -> str:
-    """Return the name that an option has now."""
-    new = _OLD_OPTIONS.get(name)
-    if new is None:
-        return name
-    click.echo(f"remit: `--{name}` is now `--{new}`; the old name works until {_LAST_VERSION}", err=True)
-    return new
 
 
 class LazyCommands(click.Group):
     """A command group that loads its commands when they run, and suggests a similar command for an unknown one."""
 
-    #: The commands, and the words before them.
     table: ClassVar[Table] = {}
-    prefix: ClassVar[str] = "remit"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands in the order of the help page."""
@@ -122,8 +93,7 @@ class LazyCommands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Suggest a similar command for an unknown one."""
         if args and args[0] not in self.table and not args[0].startswith("-"):
-            near = did_you_mean(args[0], self.table) or f"; see `{self.prefix} --help`"
-            raise UsageError(f"there is no command {args[0]!r}{near}")
+            raise click.NoSuchCommand(args[0], possibilities=self.table, ctx=ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -133,19 +103,9 @@ class LazyCommands(click.Group):
 
 
 class RemitCommands(LazyCommands):
-    """The commands of Remit. The names of version 0.1 lead to the commands that replace them."""
+    """The commands of Remit."""
 
     table = COMMANDS
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Replace an old name."""
-        if args and args[0] in OLD_NAMES:
-            new = OLD_NAMES[args[0]]
-            name_again(args[0], new)
-            args = [*new.split(), *args[1:]]
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands in front, and the names of the others in one line for each group."""
@@ -157,19 +117,9 @@ class RemitCommands(LazyCommands):
 
 
 class PlanCommands(LazyCommands):
-    """The commands of `remit plan`. A file or an option in place of a command runs a plan, as in version 0.1."""
+    """The commands of `remit plan`."""
 
     table = PLAN
-    prefix = "remit plan"
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Insert the command that version 0.1 did not have."""
-        first = args[0] if args else ""
-        is_option = first.startswith("-") and first not in ctx.help_option_names
-        if is_option or (first not in self.table and (Path(first).suffix or Path(first).is_file())):
-            name_again("plan FILE", "plan run FILE")
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: Any) -> None:
@@ -181,7 +131,6 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: Any) -> None:
 _SETTINGS = {
     "help_option_names": ["-h", "--help"],
     "max_content_width": 100,
-    "token_normalize_func": _option_name,
 }
 
 

@@ -22,7 +22,6 @@ from remit.reports.formats import format_json
 from remit.reports.layout import plain_lines
 from remit.reports.ledger_shapes import ScorecardsShape, export_line
 from remit.reports.scorecard_text import difference_lines, learned_lines, scorecard_lines, scorecard_shape, version_name
-from remit.surfaces.cli.group import name_again
 from remit.surfaces.cli.printing import form_option, print_answer, print_lines, print_text
 from remit.surfaces.cli.with_database import with_database
 
@@ -38,20 +37,7 @@ _from_option = click.option(
 )
 
 
-class _LedgerCommands(click.Group):
-    """The commands of `remit ledger`, with the name that `cards` had in version 0.1."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Replace the old name."""
-        if args and args[0] == "agents":
-            name_again("ledger agents", "ledger cards")
-            args = ["cards", *args[1:]]
-        return super().resolve_command(ctx, args)
-
-
-@click.group("ledger", cls=_LedgerCommands)
+@click.group("ledger")
 def ledger_command() -> None:
     """Export the ledger, and show what it states about agents.
 

@@ -17,6 +17,7 @@ import msgspec
 from remit.errors import UsageError
 from remit.operations.declaration import Field, fields_on
 from remit.registry.tools import split_names
+from remit.removed import instead_of
 from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece, cut_width, escape_control, escape_json
 
@@ -94,11 +95,21 @@ class ListFirst(click.Group):
         return super().parse_args(ctx, args)
 
 
+class Words(click.Choice[str]):
+    """The words that an option takes; for one that left the product, the error says what stands in for it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word."""
+        if value not in self.choices and (instead := instead_of("words", str(value))):
+            self.fail(f"there is no {value!r}. {instead}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def form_option(*forms: str) -> Callable[..., Any]:
     """Return the option `--format`. The first form is the default; without forms, they are text and JSON."""
     names = forms or ("text", "json")
     return click.option(
-        "--format", "form", type=click.Choice(names), default=names[0], show_default=True, help="The output format."
+        "--format", "form", type=Words(names), default=names[0], show_default=True, help="The output format."
     )
 
 
@@ -204,7 +215,7 @@ def _click_type(field: Field) -> tuple[Any, bool]:
     if get_origin(kind) is dict:
         return click.STRING, True
     if get_origin(kind) is Literal:
-        return click.Choice(get_args(kind)), False
+        return Words(get_args(kind)), False
     if kind is int and (field.least, field.most) != (None, None):
         return click.IntRange(field.least, field.most), False
     return (kind if kind in (int, float) else click.STRING), False
