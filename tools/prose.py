@@ -35,7 +35,7 @@ EXCLUDED = (
     "examples/shop/tests",
     "src/remit/gate/words",
     "src/remit/rules/samples",
-    "src/remit/store/migrations",
+    "src/remit/store/schema.sql",
     "tests/fixtures",
     "tools/prose_words.toml",
 )

@@ -344,29 +344,3 @@ def test_the_role_that_remit_uses_has_no_right_besides_its_tables(limited: str, 
     for role in ("remit", "postgres"):
         with pytest.raises(psycopg.OperationalError, match="rejects connection"):
             psycopg.connect(limited.replace("//remit_owner@", f"//{role}@")).close()
-
-
-@pytest.mark.process
-def test_the_tables_of_an_earlier_version_get_an_owner_without_other_rights(tmp_path: Path) -> None:
-    class Earlier(EmbeddedServer):
-        role = "remit"
-
-        def _access(self) -> str:
-            return "local all all trust\n"
-
-        def _is_unlimited(self) -> bool:
-            return False
-
-    async def migrated(server: EmbeddedServer) -> None:
-        async with open_database(server.open(), tmp_path):
-            pass
-
-    earlier, server = Earlier(tmp_path / "postgres"), EmbeddedServer(tmp_path / "postgres")
-    asyncio.run(migrated(earlier))  # it still runs when the new version starts
-    asyncio.run(migrated(server))
-    with psycopg.connect(server.address) as connection:
-        owners = connection.execute("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'remit'").fetchall()
-        assert owners == [("remit_owner",)]
-        connection.execute("INSERT INTO remit.briefs (digest, brief) VALUES ('\\x00', '{}')")
-    earlier.close()
-    server.close()

@@ -14,7 +14,7 @@ from support.postgres import Postgres
 from support.running import KEEPER, Play, tools
 
 from remit.dispatch.submit import Resolving, submit
-from remit.errors import EnvironmentBroken, UsageError
+from remit.errors import UsageError
 from remit.store import jobs
 from remit.store.database import _queries, open_database
 from remit.store.events import events_since
@@ -92,7 +92,6 @@ _SCHEMA = [
     "CREATE ROLE other SUPERUSER",
     "DELETE FROM remit.jobs",
     "DELETE FROM remit.ledger",
-    "UPDATE remit.migrations SET name = ''",
     "SELECT digest FROM remit.tokens",
     "SELECT digest FROM remit.web_sessions",
     "INSERT INTO remit.tokens (name, role, digest) VALUES ('me', 'operator', '')",
@@ -179,20 +178,6 @@ async def test_an_owner_or_a_superuser_cannot_be_the_role_of_workers(
         for name in ("boss", "remit"):
             with pytest.raises(UsageError, match=f"the role {name} owns the tables or is a superuser"):
                 await role_script(database, {"worker": name})
-
-
-@pytest.mark.anyio
-async def test_a_worker_cannot_migrate_and_names_the_command_that_can(owned: str, tmp_path: Path) -> None:
-    with psycopg.connect(owned, autocommit=True) as connection:
-        last = connection.execute(
-            "DELETE FROM remit.migrations WHERE number = (SELECT max(number) FROM remit.migrations) RETURNING *"
-        ).fetchone()
-        try:
-            with pytest.raises(EnvironmentBroken, match="run `remit db roles` with the account that owns the tables"):
-                async with open_database(_as(WORKER, owned), tmp_path):
-                    pass
-        finally:
-            connection.execute("INSERT INTO remit.migrations VALUES (%s, %s, %s)", last)
 
 
 @pytest.mark.parametrize("words", [("orchestrate", "hello"), ("run", "hello")], ids=["orchestrate", "run"])

@@ -17,7 +17,7 @@ from remit.store.database import open_database
 from remit.store.server import EmbeddedServer
 
 #: A database with all tables and no rows; the others are copied from it.
-_TEMPLATE = "migrated"
+_TEMPLATE = "made"
 #: What makes a server survive a crash of its machine. Only a test of that needs it.
 _SAFETY = ("fsync", "full_page_writes", "synchronous_commit")
 
@@ -30,8 +30,8 @@ class _Administered(EmbeddedServer):
     def _access(self) -> str:
         return "local all all trust\n"
 
-    def _is_unlimited(self) -> bool:
-        return False
+    def _limit(self) -> None:
+        pass
 
 
 class Postgres:
@@ -47,9 +47,9 @@ class Postgres:
                 self.execute(f"ALTER SYSTEM SET {setting} = off")
             self.execute("SELECT pg_reload_conf()")
         self.execute(f"CREATE DATABASE {_TEMPLATE}")
-        asyncio.run(self._migrate())
+        asyncio.run(self._create_tables())
 
-    async def _migrate(self) -> None:
+    async def _create_tables(self) -> None:
         async with open_database(self.address(_TEMPLATE), self.folder):
             pass
 

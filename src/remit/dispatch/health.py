@@ -78,15 +78,9 @@ def _models(configured: Configuration) -> HealthFact:
     return HealthFact("model", level, f"{name}; keys present for {', '.join(present) or 'no provider'}{wanted}")
 
 
-def _migrations(missing: list[str]) -> HealthFact:
-    if not missing:
-        return HealthFact("migrations", "good", "all applied")
-    return HealthFact("migrations", "odd", f"missing: {', '.join(missing)}; the next job or worker applies them")
-
-
 async def _database(settings: Settings) -> AsyncIterator[HealthFact]:
     # Late, as what follows: an install without the extra `run` has no database.
-    from remit.store import database, jobs, migrate, workers
+    from remit.store import database, jobs, schema, workers
 
     where = "shared" if settings.database else f"embedded in {settings.data / 'postgres'}"
     if not settings.database and not (settings.data / "postgres" / "made").exists():
@@ -99,9 +93,9 @@ async def _database(settings: Settings) -> AsyncIterator[HealthFact]:
             if settings.database:
                 yield await _connection(server)
             async with server.transaction() as connection:
-                missing = await migrate.missing_migrations(connection)
-            yield _migrations(missing)
-            has_tables = not any(name.startswith("0001 ") for name in missing)
+                has_tables = await schema.has_tables(connection, f"the database ({where})")
+            if not has_tables:
+                yield HealthFact("tables", "odd", "none; the next job or worker creates them")
             yield _workers(await workers.live_workers(server, settings.takeover_seconds) if has_tables else [])
             for fact in _left_jobs(await jobs.left_folders(server) if has_tables else []):
                 yield fact

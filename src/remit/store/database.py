@@ -23,7 +23,7 @@ from psycopg.types.numeric import Int8
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from remit.errors import EnvironmentBroken
-from remit.store.migrate import is_empty, migrate
+from remit.store.schema import create_tables
 from remit.store.server import EmbeddedServer
 from remit.workspace.git_folder import keep_out_of_git
 
@@ -248,13 +248,14 @@ async def send(connection: Connection, name: str, /, **values: Any) -> Cursor:
 async def open_database(
     address: str | None, folder: Path, connections: int = 10, *, is_examined: bool = False
 ) -> AsyncIterator[Database]:
-    """Open the database at an address, or the embedded one of a data folder. With `is_examined`, do not migrate it."""
+    """Open the database at an address, or the embedded one of a data folder. With `is_examined`, create no tables."""
     server = None if address else EmbeddedServer(folder / "postgres")
+    place = "the database of REMIT_DATABASE_URL" if address else f"the database in {folder / 'postgres'}"
     if server is not None:
         _prepare(folder)
         address = await asyncio.to_thread(server.open)
     try:
-        target = await _connect(connection_target(str(address)), is_examined=is_examined)
+        target = await _connect(connection_target(str(address)), place, is_examined=is_examined)
         async with _pool(target, connections) as pool:
             yield Database(target, pool, server.revive if server is not None else None)
     finally:
@@ -313,8 +314,8 @@ def _prepare(folder: Path) -> None:
         ) from error
 
 
-async def _connect(target: ConnectionTarget, *, is_examined: bool) -> ConnectionTarget:
-    """Test the connection to the database, migrate it unless `is_examined`, and return how to connect from now on."""
+async def _connect(target: ConnectionTarget, place: str, *, is_examined: bool) -> ConnectionTarget:
+    """Test the connection, create the tables unless `is_examined`, and return how to connect from now on."""
     try:
         try:
             connection = await _first_connection(target)
@@ -326,7 +327,7 @@ async def _connect(target: ConnectionTarget, *, is_examined: bool) -> Connection
         async with connection:
             target = target.after(await _session_of(connection))
             if not is_examined:
-                await _migrate(connection)
+                await _create_tables(connection, place)
     except psycopg.OperationalError as error:
         error_text = " ".join(str(error).split())
         raise EnvironmentBroken(f"the database does not answer: {error_text}; check REMIT_DATABASE_URL") from error
@@ -347,19 +348,14 @@ async def _session_of(connection: Connection) -> SessionFacts:
     raise EnvironmentBroken(f"the database does not answer: {why}; check REMIT_DATABASE_URL") from cause
 
 
-async def _migrate(connection: Connection) -> None:
+async def _create_tables(connection: Connection, place: str) -> None:
     try:
-        await migrate(connection)
+        await create_tables(connection, place)
     except psycopg.errors.InsufficientPrivilege as error:
-        reason = " ".join(str(error).split())
-        async with connection.transaction():
-            is_new = await is_empty(connection)
-        remedy = (
-            "grant the account of REMIT_DATABASE_URL the right to create schemas"
-            if is_new
-            else "run `remit db roles` with the account that owns the tables: it also applies migrations"
-        )
-        raise EnvironmentBroken(f"Remit cannot create its tables in this database: {reason}; {remedy}") from error
+        raise EnvironmentBroken(
+            f"Remit cannot create its tables in this database: {' '.join(str(error).split())}; grant the account of "
+            "REMIT_DATABASE_URL the right to create schemas"
+        ) from error
 
 
 async def _first_connection(target: ConnectionTarget) -> Connection:

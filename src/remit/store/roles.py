@@ -29,7 +29,6 @@ _ADD = "SELECT, INSERT"
 
 #: Table -> the privileges of workers and of submitters; None: no access at all.
 PRIVILEGES: dict[str, tuple[str | None, str | None]] = {
-    "remit.migrations": ("SELECT", "SELECT"),
     "remit.briefs": (_ADD, "SELECT, INSERT (digest, brief)"),
     "remit.jobs": (_CHANGE, f"SELECT, INSERT ({_REQUEST})"),
     "remit.messages": (_CHANGE, "SELECT"),

@@ -38,9 +38,8 @@ _START_SECONDS = 60
 _INCLUDE = "include 'remit.conf'"
 #: The account that makes the data folder. It may do everything, also run programs, so nothing connects as it.
 _MAKER = "remit"
-#: The statements that give the tables an owner without other rights, and the file that states that they have run.
+#: The statements that make the owner of the tables, which has no other rights.
 _LIMITS = Path(__file__).with_name("sql") / "limit_rights.sql"
-_LIMITED = "limited"
 #: A process id that Linux never assigns.
 _NO_PROCESS = 2**22 + 1
 _OPTIONS = {
@@ -110,8 +109,6 @@ class EmbeddedServer:
                 lock_descriptor(self._users.fileno(), is_shared=True)  # waits while another process stops the server
             with (self._folder / "starting").open("ab") as starting:
                 lock_descriptor(starting.fileno())
-                if self.is_listening() and self._is_unlimited():  # an earlier version started it
-                    self._control("stop", "-m", "fast")
                 if not self.is_listening():
                     self._start(starting)
         except (OSError, EnvironmentBroken) as error:
@@ -171,12 +168,11 @@ class EmbeddedServer:
             arguments = ("-D", self._data.name, "-U", _MAKER, "-E", "UTF8", "--locale=C", "--auth=trust")
             # initdb inherits the lock: if this process is killed, the next command waits until initdb has ended.
             self._run("initdb", *arguments, inherited=(starting.fileno(),))
+            self._limit()
             (self._folder / "made").touch()
         self._data.chmod(0o700)  # the server refuses a folder that a copy or a restore has opened to others
         self._make_private(self.socket_folder)
         self._configure()
-        if self._is_unlimited():
-            self._limit()
         for pause in (0.3, 0.7, 1.5, None):
             self._clear_stale_pid()
             try:
@@ -206,20 +202,14 @@ class EmbeddedServer:
         """Return who may connect."""
         return f"local all {self.role} trust\nlocal all all reject\n"
 
-    def _is_unlimited(self) -> bool:
-        """Return whether the tables may still belong to a superuser."""
-        return not (self._folder / _LIMITED).exists()
-
     def _limit(self) -> None:
-        """Give the tables an owner without other rights. The server must not run."""
-        self._clear_stale_pid()
+        """Make the owner of the tables. The server must not run."""
         with _LIMITS.open("rb") as statements:
             arguments = ("--single", "-j", "-D", self._data.name, "postgres")
             printed = self._run("postgres", *arguments, source=statements.fileno())
         if "ERROR:" in printed:
             reason = " ".join(printed[printed.index("ERROR:") :].split())[:300]
             raise EnvironmentBroken(f"the embedded database in {self._folder} cannot limit its own rights: {reason}")
-        (self._folder / _LIMITED).touch()
 
     def _clear_stale_pid(self) -> None:
         """Replace the process id of a zombie server, which PostgreSQL would take for a running one.
