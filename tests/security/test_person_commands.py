@@ -23,7 +23,7 @@ LINES = [
     *("remit doctor --confirm", "remit doctor --format json --confirm", "remit tokens add me --role operator"),
     *("remit plan answer 4 skip --why x", "remit answer 4 retry"),
     *("remit dismiss SEC-001 --why x", "remit restore SEC-001", "remit gate trust"),
-    *("remit publish github report.json --pr 12", "python3 -m remit tokens list", "cd src && remit dismiss A --why b"),
+    *("python3 -m remit tokens list", "cd src && remit dismiss A --why b"),
     'python3 -c \'import subprocess; subprocess.run(["remit", "dismiss", "A", "--why", "b"])\'',
 ]
 

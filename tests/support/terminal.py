@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 
-_BY_A_PERSON = ("answer", "dismiss", "publish", "restore", "tokens")
+_BY_A_PERSON = ("answer", "dismiss", "restore", "tokens")
 _IN_GROUPS = (("gate", "trust"), ("plan", "answer"))
 
 

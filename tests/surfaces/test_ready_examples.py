@@ -42,10 +42,15 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "results").mkdir()
     for name in ("review-security.md", "review-quality.md"):
         shutil.copy(ROOT / "examples/results" / name, tmp_path / "results" / name)
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
-    for words in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "first"]):
-        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    commit(tmp_path, "first")
     return tmp_path
+
+
+def commit(folder: Path, subject: str) -> None:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
+    for words in (["add", "."], [*identity, "commit", "-qm", subject]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the workflow's steps are written for a POSIX shell")
@@ -299,10 +304,30 @@ def test_the_workflows_and_the_action_pass_the_analyser_of_workflows() -> None:
     assert "No findings to report" in done.stdout + done.stderr
 
 
-def test_the_action_publishes_documents_only_if_they_were_verified() -> None:
+@pytest.mark.skipif(os.name == "nt", reason="the action's steps are written for a POSIX shell")
+def test_the_action_writes_claims_of_documents_as_sarif_and_into_the_summary(project: Path) -> None:
+    (project / "README.md").write_text("See `examples/shop/shop/html.py:3`.\n", encoding="utf-8")
+    commit(project, "second")
+    (project / "examples/shop/shop/html.py").unlink()
+    output, summary = (project / name for name in ("output", "summary"))
+    files = {"GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary)}
+    written = run_step("Verify documents", project, BASE="HEAD", **files)
+    assert written.returncode == 0, written.stderr
+    told = dict(line.split("=", 1) for line in output.read_text(encoding="utf-8").splitlines())
+    assert told["code"] == "1"
+    (result,) = json.loads(Path(told["sarif"]).read_text(encoding="utf-8"))["runs"][0]["results"]
+    assert "html.py:3" in result["message"]["text"]
+    assert "html.py:3" in summary.read_text(encoding="utf-8")
+
+
+def run_step(name: str, project: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a step of the action in a project."""
     action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
-    (step,) = (step for step in action["runs"]["steps"] if step["name"] == "Publish documents")
-    assert "steps.documents.outputs.report != ''" in step["if"]
+    (step,) = (step for step in action["runs"]["steps"] if step["name"] == name)
+    programs = project / "temp/remit/bin"
+    programs.mkdir(parents=True, exist_ok=True)
+    write_program(programs / "remit")
+    return run(["bash", "-e", "-c", step["run"]], project, RUNNER_TEMP=str(project / "temp"), **variables)
 
 
 _LINT = """

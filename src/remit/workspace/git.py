@@ -155,30 +155,6 @@ def merge_base(root: Path, rev: str) -> str | None:
     return decode_output(commit).strip() or None if commit else None
 
 
-def patches_since(root: Path, rev: str) -> dict[str, str] | None:
-    """Return the hunks of each file that the checked-out commit changed since it left a branch, with lines around them.
-
-    None without such a revision.
-    """
-    flags = ("--unified=3", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
-    diff = _diff(root, *flags, "--end-of-options", f"{rev}...HEAD")
-    if diff is None:
-        return None
-    hunks_by_file: dict[str, list[str]] = {}
-    hunks: list[str] = []
-    is_header = True
-    for line in decode_output(diff).split("\n"):
-        if line.startswith("diff --git "):
-            is_header, hunks = True, []
-        elif is_header and (name := _NEW_NAME.match(line)):
-            hunks = hunks_by_file.setdefault(name[1], [])
-        elif line.startswith("@@ "):
-            is_header = False
-        if not is_header:
-            hunks.append(line)
-    return {name: "\n".join(lines) for name, lines in hunks_by_file.items()}
-
-
 def ignored_paths(root: str | os.PathLike[str], paths: Iterable[str]) -> frozenset[str]:
     """Return which paths the checkout ignores, whether or not they exist; none if git cannot say."""
     listed = [path for path in dict.fromkeys(paths) if path and "\0" not in path and not path.startswith(("/", "../"))]

@@ -29,7 +29,6 @@ GROUPS: dict[str, Table] = {
         "merge": ("merge.merge_command", "Merge results and SARIF files into one report."),
         "dismiss": ("merge.dismiss_command", "Dismiss a finding with a reason that your team shares."),
         "restore": ("merge.restore_command", "Remove the dismissal of a finding."),
-        "publish": ("publish.command", "Post a merge as a review of a pull request."),
         "demo": ("demo.command", "Review an example shop, and show what was false."),
     },
     "Agents": {

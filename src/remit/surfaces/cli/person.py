@@ -23,26 +23,25 @@ if TYPE_CHECKING:
     from remit.store.database import Database
 
 
-def require_person(command: str, role: Role = "reviewer", *, variable: str = TOKEN_VARIABLE, token: str = "") -> None:
+def require_person(command: str, role: Role = "reviewer") -> None:
     """Raise UsageError unless a person gives this command: at a terminal, with a token, or as a client has asked.
 
-    `token` is the one that the command needs anyway, of the environment's `variable`; without it, REMIT_SERVER_TOKEN
-    has a token of `remit tokens` with at least this role.
+    REMIT_SERVER_TOKEN has a token of `remit tokens` with at least this role.
     """
-    if token or has_terminal():
+    if has_terminal():
         return
     if has_consent(folder_of(project_of(os.getcwd())), command):  # noqa: PTH109 (a name)
         return
-    secret = os.environ.get(TOKEN_VARIABLE, "") if variable == TOKEN_VARIABLE else ""
+    secret = os.environ.get(TOKEN_VARIABLE, "")
     owner = _person_of(secret) if secret else None
     if owner is not None and owner.may(role):
         return
-    kind = f"a token of `remit tokens add` (at least {role})" if variable == TOKEN_VARIABLE else "your token"
-    reason = f"`{command}` is for a person: run it in a terminal, or set {variable} to {kind}"
+    kind = f"a token of `remit tokens add` (at least {role})"
+    reason = f"`{command}` is for a person: run it in a terminal, or set {TOKEN_VARIABLE} to {kind}"
     if owner is not None:
-        reason += f"; the token in {variable} is that of {escape_control(owner.name)}, a {owner.role}"
+        reason += f"; the token in {TOKEN_VARIABLE} is that of {escape_control(owner.name)}, a {owner.role}"
     elif secret:
-        reason += f"; the token in {variable} is not valid in this database, or was revoked"
+        reason += f"; the token in {TOKEN_VARIABLE} is not valid in this database, or was revoked"
     raise UsageError(reason)
 
 

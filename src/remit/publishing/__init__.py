@@ -1,1 +1,0 @@
-"""Publish a merge where people review code."""
