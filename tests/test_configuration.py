@@ -156,7 +156,7 @@ def test_unknown_key_is_an_error_with_a_suggestion(checkout: Path, text: str, ex
     [
         (
             "profile = 2",
-            "profile must be a string (the profile that results are checked with: v2, v1, lenient or claims), not 2",
+            "profile must be a string (the profile that results are checked with: v2, v1 or claims), not 2",
         ),
         ('check.select = "CNF"', "check.select must be a list of strings"),
         ("check.select = [1]", "check.select must be a list of strings"),

@@ -57,7 +57,7 @@ class Setting:
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("profile", "text", "v2", "the profile that results are checked with: v2, v1, lenient or claims"),
+    Setting("profile", "text", "v2", "the profile that results are checked with: v2, v1 or claims"),
     Setting("check.select", "list", [], "check only these rules, codes or families"),
     Setting("check.ignore", "list", [], "skip these rules, codes or families"),
     Setting("check.overrides", "table", {}, "overrides of default rules: rule = reason"),

@@ -152,13 +152,6 @@ def test_documents_of_the_first_version_are_accepted_without_a_checkout(kind: st
     assert len([violation for violation in verdict.violations if violation.level != "L3"]) == len(NEW_IN_V2)
 
 
-@pytest.mark.parametrize("kind", ["exploration", "design", "review", "implementation"])
-def test_documents_of_the_first_version_are_accepted_by_lenient(kind: str) -> None:
-    (verdict,) = verdicts((OWN / f"{kind}.md").read_text(encoding="utf-8"), "lenient", Sources())
-    assert verdict.verdict == "accept"
-    assert {violation.rule for violation in verdict.violations} >= NEW_IN_V2
-
-
 def test_a_complete_review_with_partial_status_gets_advice_only() -> None:
     (verdict,) = verdicts((OWN / "review.md").read_text(encoding="utf-8"), "v1", Sources())
     advice = {violation.rule for violation in verdict.violations}

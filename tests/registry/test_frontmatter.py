@@ -454,14 +454,14 @@ def test_a_name_that_is_not_text_is_refused_with_its_line() -> None:
 def test_every_field_is_understood() -> None:
     found = definition(
         "---\nname: a\ndescription: >\n  Does\n  things.\ntools: [Read, Bash(git log:*), mcp__hub__list]\n"
-        "disallowedTools: Write\nmodel: opus\nmaxTurns: 12\nkind: review\nprofile: lenient\nrunner: command\n"
+        "disallowedTools: Write\nmodel: opus\nmaxTurns: 12\nkind: review\nprofile: v1\nrunner: command\n"
         "budget:\n  tokens: 1_000\n  cost: $2.50\n  time: 10m\n  turns: 9\ninput_vars: {topic: tea}\n"
         "expertise: security, data\nskills: [one, two]\ncolor: red\nhooks: {a: [b]}\n---\nBody."
     )
     assert found.description == "Does things."
     assert found.tools == ("Read", "Bash(git log:*)", "mcp__hub__list")
     assert (found.denied, found.model, found.max_turns) == (("Write",), "opus", 12)
-    assert (found.kind, found.profile, found.runner) == ("review", "lenient", "command")
+    assert (found.kind, found.profile, found.runner) == ("review", "v1", "command")
     assert (found.limits.tokens, found.limits.cost, found.limits.seconds) == (1000, 2.5, 600)
     assert (found.input_vars, found.expertise, found.skills) == ({"topic": "tea"}, ("security", "data"), ("one", "two"))
     assert found.unused == {"color": "red", "hooks": {"a": ["b"]}}

@@ -208,7 +208,7 @@ def test_the_configuration_may_give_an_agent_its_kind_and_every_job_its_profile(
     Path("remit.toml").write_text('profile = "v1"\n[agents.kinds]\none = "review"\n')
     made = of("")
     assert (made.kind, made.profile, made.contract) == ("review", "v1", instructions("review", "v1", agent="one"))
-    assert of("profile: lenient").profile == "lenient"
+    assert of("profile: v1").profile == "v1"
 
 
 @pytest.mark.parametrize(

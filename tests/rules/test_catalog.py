@@ -58,10 +58,10 @@ def test_levels_by_profile_match_the_contract() -> None:
         name: {profile: rule.level_in(profile) for profile in PROFILES}
         for name, rule in zip(NAMES, every_rule(), strict=True)
     }
-    assert levels["status-missing"] == {"v2": "L1", "v1": "L1", "lenient": "L1", "claims": None}
-    assert levels["confidence-reason"] == {"v2": "L2", "v1": "L1", "lenient": "L3", "claims": None}
-    assert levels["block-missing"] == {"v2": "L1", "v1": "L2", "lenient": "L1", "claims": None}
-    assert levels["finding-without-reference"] == {"v2": "L2", "v1": "L1", "lenient": "L2", "claims": None}
+    assert levels["status-missing"] == {"v2": "L1", "v1": "L1", "claims": None}
+    assert levels["confidence-reason"] == {"v2": "L2", "v1": "L1", "claims": None}
+    assert levels["block-missing"] == {"v2": "L1", "v1": "L2", "claims": None}
+    assert levels["finding-without-reference"] == {"v2": "L2", "v1": "L1", "claims": None}
     off = {name for name, by_profile in levels.items() if by_profile["v1"] is None}
     assert off == {
         "confidence-breakdown",
@@ -72,8 +72,6 @@ def test_levels_by_profile_match_the_contract() -> None:
         "single-source",
         "security-without-quote",
     }
-    lowered = {name for name, by in levels.items() if by["lenient"] != by["v2"]}
-    assert lowered == {n for n in levels if n.startswith(("confidence-", "checklist-", "score-"))}
 
 
 def test_rules_are_found_by_name_code_and_family() -> None:

@@ -96,10 +96,10 @@ def test_a_job_without_a_definition_and_without_the_contract(make_place: MakePla
     wrong = place("run", "", "task beta", "--no-contract")
     assert wrong.code == 1
     assert "reference-missing-file" in wrong.out, "claims are checked"
-    full = place("run", "task gamma", "--kind", "generic", "--profile", "lenient")
+    full = place("run", "task gamma", "--kind", "generic", "--profile", "v1")
     assert full.code == 0, full.err
     assert place.rows("SELECT request ->> 'kind', request ->> 'profile' FROM remit.jobs WHERE id = 3") == [
-        ("generic", "lenient")
+        ("generic", "v1")
     ]
     refused = place("run", "code-explorer")
     assert refused.code == 2

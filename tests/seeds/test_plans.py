@@ -287,11 +287,11 @@ def test_cancelling_a_plan_cancels_its_jobs_and_its_questions(make: MakePlace) -
 def test_a_job_of_a_plan_has_its_own_system_prompt_profile_and_contract(make: MakePlace) -> None:
     place = make(alpha=[{"text": "ls -l"}], beta=says(HELP))
     free = one("helper", "task alpha", system="Answer with a command.", contract="none", allowed_tools=[])
-    strict = one("helper", "task beta", name="second", profile="lenient")
+    strict = one("helper", "task beta", name="second", profile="v1")
     ran = place("plan", "run", place.plan(plan(phase("use", free, strict))))
     assert ran.code == 0, ran.err + ran.out
     assert place.systems("task alpha") == ["Answer with a command."]
-    assert place.rows("SELECT request ->> 'profile' FROM remit.jobs ORDER BY id") == [(None,), ("lenient",)]
+    assert place.rows("SELECT request ->> 'profile' FROM remit.jobs ORDER BY id") == [(None,), ("v1",)]
     wrong = place("plan", "run", place.plan('name = "x"\nsystem = "y"\n' + phase("use", one("helper", "go")), "w.toml"))
     assert wrong.code == 2
     assert "has no field 'system'; it is a field of a delegation" in " ".join(wrong.err.split())

@@ -144,7 +144,7 @@ def test_nothing_on_standard_input_is_rejected_with_a_report(desk: Path) -> None
 MISTAKES: dict[str, tuple[list[str], list[str]]] = {
     "file": (["check", "nosuch.md"], ["nosuch.md", "no such file"]),
     "folder": (["check", "nothing"], ["nothing", "no results in this folder"]),
-    "profile": (["check", "good.md", "--profile", "v3"], ["'v3'", "v2, v1, lenient"]),
+    "profile": (["check", "good.md", "--profile", "v3"], ["'v3'", "v2, v1"]),
     "kind": (["check", "good.md", "--kind", "reviw"], ["'reviw'", "did you mean 'review'?"]),
     "select": (["check", "good.md", "--select", "status-mising"], ["did you mean 'status-missing'?"]),
     "ignore": (["check", "good.md", "--ignore", "XYZ999"], ["'XYZ999'", "remit dev rules"]),
@@ -193,12 +193,12 @@ def test_an_unknown_key_in_the_configuration_is_one_line_and_2(desk: Path, tmp_p
 
 
 def test_flags_come_before_variables_and_variables_before_the_file(desk: Path, tmp_path: Path) -> None:
-    (tmp_path / "remit.toml").write_text('profile = "lenient"\n')
+    (tmp_path / "remit.toml").write_text('profile = "claims"\n')
     command = ("check", desk / "good.md", "--repo", desk / "tree", "--format", "json")
     in_file = run_here(tmp_path, *command)
     in_variable = run_here(tmp_path, *command, variables={"REMIT_PROFILE": "v1"})
     in_flag = run_here(tmp_path, *command, "--profile", "v2", variables={"REMIT_PROFILE": "v1"})
-    assert [ran.json["results"][0]["profile"] for ran in (in_file, in_variable, in_flag)] == ["lenient", "v1", "v2"]
+    assert [ran.json["results"][0]["profile"] for ran in (in_file, in_variable, in_flag)] == ["claims", "v1", "v2"]
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,8 @@ import msgspec
 from remit.contract.headings import block_key, column_index
 from remit.contract.kinds import CATEGORY_BY_PREFIX, slug
 from remit.contract.lines import bare_text, is_none_text, plain_text
-from remit.contract.result_data import Block, Code, Content, Heading, Result, Row, Table, Text
+from remit.contract.nothing_found import is_none_row
+from remit.contract.result_data import Block, Code, Content, Heading, Result, Table, Text
 from remit.contract.section_fields import read_score
 from remit.lazy import either, lazy_pattern
 
@@ -58,27 +59,6 @@ _MAX_COLONS = 4
 _NO_LETTER = lazy_pattern(r"[^a-z]")
 _PREFIX = lazy_pattern(r"^([A-Za-z]+)")
 _DETAIL = lazy_pattern(rf"^[*_\s]*([A-Za-z][A-Za-z0-9]{{0,15}}-\d{{1,6}})\b[*_\s]*{either(':.-', '：', '–—')}?\s*(.*)$")
-
-
-_THING = (
-    r"(?:issues?|findings?|problems?|vulnerabilit(?:y|ies)|bugs?|defects?|weakness(?:es)?|faults?|entry points?|claims?"
-    r"|changes?|match(?:es)?|results?|hits?|occurrences?|usages?|references?|callers?|traces?)"
-)
-#: "Nothing else was changed" means that something was.
-_ALONE = r"(?!\s+(?:else|other|further|more|new|longer|additional)\b)"
-_NOTHING_FOUND = lazy_pattern(
-    rf"\b(?:no{_ALONE}|zero|0|without(?: any)?)\s+(?:[\w`'/.-]+\s+){{0,3}}?{_THING}\b"
-    rf"|\bno(?:ne)?\b{_ALONE}(?:\s+[\w`'/.()-]+){{1,8}}?\s+(?:found|detected|present|exists?|remains?)\b"
-    rf"|\bno{_ALONE}(?:\s+[\w`'/.()-]+){{1,8}}?\s+(?:is|are|was|were) (?:there|here|needed|left)\b"
-    r"|\bthere (?:is|are|was|were) (?:no|none|nothing)\b"
-    rf"|\b(?:nothing|none)\b{_ALONE}(?:\s+\w+){{0,3}}\s+(?:found|detected|changed|reported|exists?)\b"
-    r"|\b(?:found|finds) (?:nothing|none|no)\b|\bnothing (?:to|needs)\b"
-    r"|\b(?:did not|didn't|could not|couldn't|cannot) find\b|\b(?:not|never) (?:\w+ )?found\b"
-    r"|\b(?:does|do) not exist\b|\b(?:not|never) (?:\w+ ){1,2}anywhere\b"
-    r"|問題(?:は|が)?(?:なし|ありません|見つかりません)|見つかりません|見つからな|検出されません|存在しません|該当なし"
-    r"|未发现|没有(?:发现|找到)|未找到|找不到|不存在|无问题|未检测到",
-    re.IGNORECASE,
-)
 
 
 class Finding(msgspec.Struct, frozen=True, gc=False):
@@ -128,16 +108,6 @@ def blocks(result: Result, key: str) -> list[Block]:
 def tables(result: Result, key: str) -> list[Table]:
     """Return the tables of the blocks with that key."""
     return [part for block in blocks(result, key) for part in block.content if isinstance(part, Table)]
-
-
-def states_nothing_found(text: str) -> bool:
-    """Return whether a summary or a cell states that nothing was found."""
-    return bool(_NOTHING_FOUND.search(text))
-
-
-def is_none_row(row: Row) -> bool:
-    """Return whether a row only states that there is nothing to report."""
-    return all(is_none_text(cell) or states_nothing_found(cell) for cell in row.cells)
 
 
 def is_prose(block: Block) -> bool:

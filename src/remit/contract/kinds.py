@@ -133,7 +133,7 @@ KINDS: dict[str, Kind] = {
                     "table",
                     (
                         Column("component", "Component", "its name"),
-                        Column("location", "File", "`path/to/file.py`"),
+                        Column("location", "File", "`path/to/file.py:12`"),
                         Column("action", "Action", "Create or Modify"),
                     ),
                     required=True,

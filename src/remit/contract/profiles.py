@@ -35,7 +35,6 @@ PROFILES: dict[str, Profile] = {
     for profile in (
         Profile("v2", "all rules of the contract; for new agents"),
         Profile("v1", "the rules of the first version of the contract; for agents written to it"),
-        Profile("lenient", "v2 with the confidence and checklist rules as advice; for agents that are being migrated"),
         Profile("claims", "only that the claims hold; for any text that cites code", CLAIM_RULES),
     )
 }

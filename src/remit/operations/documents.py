@@ -90,7 +90,7 @@ DocumentPath = Annotated[
 ]
 Repo = Annotated[str | None, described("The checkout that claims are checked against.", metavar="PATH")]
 Rev = Annotated[str | None, described("Check claims against this commit instead of the files on disk.")]
-Profile = Annotated[str | None, described("The profile: v2, v1, lenient or claims; default: the configured one.")]
+Profile = Annotated[str | None, described("The profile: v2, v1 or claims; default: the configured one.")]
 Transcripts = Annotated[
     list[str],
     described("A transcript of the session that produced the text.", on=CLI, option="--transcript", metavar="PATH"),

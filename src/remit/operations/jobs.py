@@ -77,7 +77,7 @@ class Run(TreeLimits, frozen=True, kw_only=True):
         ),
     ] = None
     contract_version: Annotated[
-        Literal["v2", "v1", "lenient"] | None,
+        Literal["v2", "v1"] | None,
         described("Ask for a report under this version of the contract.", on=CLI, option="--contract"),
     ] = None
     max_turns: Annotated[int | None, described("The maximum number of model calls.")] = None

@@ -23,7 +23,7 @@ JOB_RUNNERS = (*RUNNERS, ORCHESTRATOR)
 ISOLATIONS = ("worktree",)
 #: The values of `contract`: no form, or a profile. The profile of an answer without a form is `claims`.
 NO_CONTRACT = "none"
-CONTRACTS = (NO_CONTRACT, "v2", "v1", "lenient")
+CONTRACTS = (NO_CONTRACT, "v2", "v1")
 CLAIMS = "claims"
 
 

@@ -14,9 +14,9 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from remit.contract.findings import Finding, FindingDetail, blocks, is_none_row, states_nothing_found, tables
-from remit.contract.kinds import BlockSpec, Kind
-from remit.contract.lines import is_none_text, lines_of
+from remit.contract.findings import Finding, FindingDetail
+from remit.contract.kinds import Kind
+from remit.contract.nothing_found import has_content, names_a_place, says_nothing_found
 from remit.contract.parse import Document
 from remit.contract.profiles import PROFILES, Level
 from remit.contract.result_data import Result
@@ -83,32 +83,19 @@ class Case(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def found_nothing(self) -> bool:
-        """Whether the result states that nothing was found and has no content that contradicts this.
-
-        Then its tables may be empty or missing.
-        """
+        """Whether the whole result is that nothing was found: its tables may then be empty or missing."""
         return (
             self.result.status == "SUCCESS"
+            and says_nothing_found(self.result.summary)
+            and names_a_place(self.result.summary)
             and not self.findings
-            and not any(place.section == "findings" and place.line for place in self.evidence.references)
-            and states_nothing_found(self.result.summary)
-            and not any(_has_content(self.result, spec) for group in self.kind.required_groups() for spec in group)
+            and not has_content(self.result.findings)
         )
 
     @property
     def failed(self) -> bool:
         """Whether the result is FAILED; then the sections of a successful result are not required."""
         return self.result.failed
-
-
-def _has_content(result: Result, spec: BlockSpec) -> bool:
-    """Return whether the blocks of a kind have a row of a table, or a label with its text."""
-    if spec.labels:
-        return any(
-            not is_none_text(line.text) for block in blocks(result, spec.key) for line in lines_of(block.content)
-        )
-    rows = (row for table in tables(result, spec.key) for row in table.rows if spec.form == "table")
-    return any(not is_none_text(row.cells[0]) and not is_none_row(row) for row in rows)
 
 
 class Example(msgspec.Struct, frozen=True):

@@ -71,6 +71,7 @@ CATALOG = (
     "evidence/test-missing",
     "evidence/commit-missing",
     "evidence/finding-without-reference",
+    "evidence/line-missing",
     "evidence/single-source",
     "evidence/planned-exists",
     "evidence/change-count",

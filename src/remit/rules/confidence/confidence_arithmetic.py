@@ -33,7 +33,6 @@ class ConfidenceArithmetic(Rule):
     code = "CNF005"
     level = "L1"
     in_short_form = False
-    levels = {"lenient": "L3"}
     requires = ("confidence-range", "confidence-breakdown")
     help = "Set combined_confidence to the mean of verified_confidence and inferred_confidence, and the score to the same value."
     good = (

@@ -21,7 +21,7 @@ class ConfidenceBreakdown(Rule):
     code = "CNF004"
     level = "L1"
     in_short_form = False
-    levels = {"v1": None, "lenient": "L3"}
+    levels = {"v1": None}
     requires = ("confidence-range",)
     help = "Add the lines `verified_confidence: NN` and `inferred_confidence: NN` under the score."
     prompt = "At 75 or more, give verified_confidence for what you read or ran, and inferred_confidence for what you concluded. The score is their mean."

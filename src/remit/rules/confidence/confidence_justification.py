@@ -21,7 +21,7 @@ class ConfidenceJustification(Rule):
     code = "CNF006"
     level = "L2"
     in_short_form = False
-    levels = {"v1": None, "lenient": "L3"}
+    levels = {"v1": None}
     requires = ("confidence-range",)
     help = "Add `### Confidence Justification` with Score (the same number), Evidence Count (a number), Verification Method and Potential Blind Spots."
     good = (

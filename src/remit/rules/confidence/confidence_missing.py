@@ -17,7 +17,6 @@ class ConfidenceMissing(Rule):
     code = "CNF001"
     level = "L1"
     in_short_form = False
-    levels = {"lenient": "L3"}
     help = "Add `### Confidence` with a number from 0 to 100 and the reason: `90 - every cited line was read`."
     bad = (
         Example(

@@ -22,7 +22,6 @@ class ConfidenceRange(Rule):
     code = "CNF002"
     level = "L1"
     in_short_form = False
-    levels = {"lenient": "L3"}
     help = "Write every confidence as one number from 0 to 100."
     prompt = "Each confidence is a number from 0 to 100."
     good = (

@@ -18,7 +18,7 @@ class ConfidenceReason(Rule):
     code = "CNF003"
     level = "L2"
     in_short_form = False
-    levels = {"v1": "L1", "lenient": "L3"}
+    levels = {"v1": "L1"}
     requires = ("confidence-range",)
     help = "Write the reason after the number: `90 - every cited line was read`."
     good = (

@@ -24,7 +24,7 @@ class ConfidenceUncertainty(Rule):
     code = "CNF007"
     level = "L2"
     in_short_form = False
-    levels = {"v1": None, "lenient": "L3"}
+    levels = {"v1": None}
     requires = ("confidence-range",)
     help = "Add `### Uncertainty` and state what is uncertain and what would resolve it."
     good = (

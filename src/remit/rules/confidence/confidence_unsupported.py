@@ -21,7 +21,6 @@ class ConfidenceUnsupported(Rule):
     needs = "receipts"
     level = "L2"
     in_short_form = False
-    levels = {"lenient": "L3"}
     requires = ("no-tool-calls", "confidence-range", "execution-unseen")
     help = (
         "Lower the confidence, or add the evidence it needs: correct references, exact quotes, a command that you ran."

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.findings import is_none_row, tables
+from remit.contract.findings import tables
 from remit.contract.headings import column_index
 from remit.contract.lines import is_none_text, plain_text
+from remit.contract.nothing_found import is_none_row
 from remit.contract.section_fields import is_not_applicable
 from remit.rules.base import Case, Example, Fault, Rule
 
@@ -22,7 +23,6 @@ class ScoreMissing(Rule):
     since = "0.2"
     level = "L2"
     in_short_form = False
-    levels = {"lenient": "L3"}
     help = "Write the confidence of this row as a number from 0 to 100."
     good = (Example("review", edits=(("| Minor | 85 |", "| Minor | 0 |"),)),)
     bad = (

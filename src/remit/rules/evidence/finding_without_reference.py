@@ -6,9 +6,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from sys import maxsize
 
-from remit.contract.findings import Finding, is_none_row
+from remit.contract.findings import Finding
 from remit.contract.headings import block_key
 from remit.contract.lines import is_none_text, lines_of
+from remit.contract.nothing_found import is_none_row
 from remit.contract.result_data import Block
 from remit.evidence.claims import explain
 from remit.evidence.document import located_tables

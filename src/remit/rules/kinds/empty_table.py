@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.contract.findings import blocks, states_nothing_found
+from remit.contract.findings import blocks
+from remit.contract.nothing_found import says_nothing_found
 from remit.contract.result_data import Table
 from remit.rules.base import Case, Example, Fault, Rule
 
@@ -20,7 +21,7 @@ class EmptyTable(Rule):
     level = "L2"
     requires = ("block-missing", "wrong-column", "summary-missing")
     help = "Fill in the table, or state in the Summary that nothing was found."
-    prompt = "If nothing was found, say so in the Summary, and where you looked. Then tables may be empty or missing."
+    prompt = "If nothing was found, the Summary begins with that and names where you looked; tables may be empty."
     good = (
         Example(
             "verification",
@@ -29,7 +30,10 @@ class EmptyTable(Rule):
                     "| Unknown users get nothing | `app/login.py:10` | VERIFIED |\n| Tokens are unpredictable | `app/session.py:10` | UNVERIFIED |\n",
                     "",
                 ),
-                ("One holds and one does not.", "There were no claims left."),
+                (
+                    "Two claims about the login were checked against the code. One holds and one does not.",
+                    "There were no claims in `app/`. All files were read.",
+                ),
             ),
         ),
     )
@@ -64,6 +68,6 @@ class EmptyTable(Rule):
             filled = [
                 block for _, block in present if any(table.rows for table in block.content if isinstance(table, Table))
             ]
-            if present and not filled and not states_nothing_found(case.result.summary):
+            if present and not filled and not says_nothing_found(case.result.summary):
                 spec, block = present[0]
                 yield Fault(line=block.line, message=f"the table of {spec.name} is empty", mark=block.heading)

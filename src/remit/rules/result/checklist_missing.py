@@ -20,7 +20,7 @@ class ChecklistMissing(Rule):
     code = "RES010"
     level = "L1"
     in_short_form = False
-    levels = {"v1": None, "lenient": "L3"}
+    levels = {"v1": None}
     help = "Add `### Verification Completed` with the four boxes. Tick each box after you have done the check it names."
     prompt = "Do the check of each of the four boxes before you answer."
     good = (

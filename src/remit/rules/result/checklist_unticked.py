@@ -18,7 +18,7 @@ class ChecklistUnticked(Rule):
     code = "RES011"
     level = "L1"
     in_short_form = False
-    levels = {"v1": None, "lenient": "L3"}
+    levels = {"v1": None}
     requires = ("checklist-missing",)
     help = "Do the check that the open box names and tick it, or report the result as PARTIAL with a blocker."
     good = (

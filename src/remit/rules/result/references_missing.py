@@ -18,7 +18,7 @@ class ReferencesMissing(Rule):
     code = "RES009"
     level = "L1"
     help = "Add `### Key References` with a table Item | Location | Relevance; a location is `path/to/file.py:12`."
-    prompt = "Each Location has the full path from the root of the checkout, and the line."
+    prompt = "Each Location has the full path from the root of the checkout."
     bad = (
         Example(
             "generic",
