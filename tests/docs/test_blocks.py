@@ -73,8 +73,7 @@ HOME = "/home/you/project"
 FOREIGN = ("GIT_", "REMIT_", "GBRAIN_", "ANTHROPIC_", "OPENAI_")
 
 #: Generated pages. Their examples come from the code and are tested with it.
-GENERATED = "docs/rules/"
-PAGES = [page for page in all_pages() if page.blocks and not page.name.startswith(GENERATED)]
+PAGES = [page for page in all_pages() if page.blocks]
 
 AUTHOR = ("-c", "user.name=A Reader", "-c", "user.email=reader@example.com", "-c", "commit.gpgsign=false")
 _EXIT = re.compile(r"^\[exit (\d+)\]$")

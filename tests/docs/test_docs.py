@@ -71,19 +71,14 @@ def command(name: str) -> click.Command:
     return found
 
 
-def test_generated_pages_are_up_to_date_and_a_stale_one_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = generate_docs.generate()
-    assert known == generate_docs.generate(), "generating twice gives the same"
-    monkeypatch.setattr(generate_docs, "generate", lambda: known)
+def test_generated_pages_are_up_to_date() -> None:
+    assert generate_docs.generate() == generate_docs.generate(), "generating twice gives the same"
     assert generate_docs.differences() == [], "run `python3 dev.py docs`"
-    gone = Path("docs/rules/status-missing.md")
-    monkeypatch.setattr(generate_docs, "generate", lambda: {path: text for path, text in known.items() if path != gone})
-    assert f"{gone} is stale: nothing generates it" in generate_docs.differences()
 
 
 @pytest.mark.parametrize("rule", every_rule(), ids=lambda rule: rule.name)
-def test_every_rule_has_its_page(rule: type[Rule]) -> None:
-    text = page(f"docs/rules/{rule.name}.md").text
+def test_every_rule_has_its_section(rule: type[Rule]) -> None:
+    text = page("docs/rules.md").section(f"### {rule.name}")
     assert rule.code in text
     assert rule.help in text
 
