@@ -36,7 +36,6 @@ CHECKS = {
     "ruff format": ["ruff", "format", "--check", "--output-format", "concise", "."],
     "ruff check": ["ruff", "check", "."],
     "import contracts": ["lint-imports", "--no-logo"],
-    "prose": ["python", "tools/prose.py"],
     "mypy": ["mypy"],
 }
 
@@ -433,7 +432,7 @@ def quick(extra: list[str]) -> None:
 
 
 def check(_: list[str]) -> None:
-    """Run the static checks: format, lint, types, import contracts, prose."""
+    """Run the static checks: format, lint, types, import contracts."""
     prepare(DEV)
     with step("static checks"), static_checks():
         pass

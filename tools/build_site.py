@@ -29,8 +29,6 @@ PROJECT_PAGES = {
     "CHANGELOG.md": "project/changelog.md",
     "RELEASING.md": "project/releasing.md",
 }
-#: Their pages are listed in an index page, not in the navigation.
-INDEXED = ("rules/", "decisions/")
 BRANCH = "main"
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
@@ -71,8 +69,7 @@ def nav_pages(nav: list[object]) -> Iterator[str]:
 def missing_in_nav(root: Path = ROOT) -> list[str]:
     """Return the pages that a reader cannot reach from the navigation."""
     nav = set(nav_pages(settings(root)["nav"]))
-    listed = (page for page in site_pages(root) if page.endswith("/index.md") or not page.startswith(INDEXED))
-    return [page for page in listed if page not in nav]
+    return [page for page in site_pages(root) if page not in nav]
 
 
 def rewrite(text: str, source: str, place: str, repository: str, root: Path = ROOT) -> tuple[str, list[str]]:

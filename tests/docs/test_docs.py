@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from pathlib import Path
 from statistics import fmean
 from typing import get_args
 
@@ -440,12 +439,3 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
         targets = [(folder / link.partition("#")[0]).resolve() for link in by_name[name].links if ":" not in link]
         waiting += [target.relative_to(ROOT).as_posix() for target in targets if target.is_relative_to(ROOT)]
     assert sorted(set(by_name) - reached) == []
-
-
-def test_each_decision_has_its_own_number_and_all_have_one_form() -> None:
-    files = sorted(file for file in (ROOT / "docs/decisions").glob("*.md") if file.name != "index.md")
-    assert len({file.name[:4] for file in files}) == len(files)
-    for file in files:
-        text = file.read_text(encoding="utf-8")
-        assert text.startswith(f"# {file.name[:4]}: "), file.name
-        assert re.findall(r"^## (.*)$", text, re.MULTILINE) == ["Context", "Decision", "Consequence"], file.name

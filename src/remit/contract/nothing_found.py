@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from remit.contract.lines import is_none_text, lines_of
 from remit.contract.result_data import Block, Code, Row, Table
@@ -49,7 +50,7 @@ def is_none_row(row: Row) -> bool:
     return all(_is_none(cell) for cell in row.cells)
 
 
-def has_content(blocks: list[Block]) -> bool:
+def has_content(blocks: Iterable[Block]) -> bool:
     """Return whether blocks have anything but empty tables and words for "none"."""
     for block in blocks:
         for part in block.content:
