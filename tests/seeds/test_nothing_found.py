@@ -88,13 +88,13 @@ def test_n3_nothing_was_found_is_accepted(kind: Kind, form: str, tmp_path: Path)
 @pytest.mark.parametrize(
     "summary",
     [
-        "No such code was found, nothing to cite. All folders were searched.",
+        "No such code was found in `app/`. All folders were searched.",
         "There is no rate limit. `app/` and `tests/` were searched.",
         "I could not find any rate limit. I searched all of `app/`.",
         "A rate limit does not exist in `app/`. No other folder has code.",
         "The search for `rate_limit` gave no matches. `app/` and `tests/` were read.",
-        "`app/`を検索しました。該当する処理は見つかりませんでした。",
-        "搜索了`app/`。没有找到限流代码。",
+        "`app/` に該当する処理は見つかりませんでした。",
+        "在 `app/` 中没有找到限流代码。",
     ],
 )
 def test_n3_the_summary_states_it_in_its_own_words(summary: str, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_n3_a_result_with_content_needs_its_references(tmp_path: Path) -> None:
 
 
 def test_n3_what_must_hold_still_holds(tmp_path: Path) -> None:
-    text = document(KINDS["exploration"], "the searched folder").replace("`app/` |", "`app/legacy.py` |")
+    text = document(KINDS["exploration"], "the searched folder").replace("`app/` |", "`app/legacy.py:1` |")
     assert [one["rule"] for one in check(text, tmp_path)["violations"]] == ["reference-missing-file"]
     bare = document(KINDS["exploration"], "empty tables").partition("### Confidence\n")[0]
     assert {one["rule"] for one in check(bare, tmp_path)["violations"]} >= {"confidence-missing", "checklist-missing"}

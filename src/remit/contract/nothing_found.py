@@ -19,7 +19,9 @@ _FORMS = (
     rf"no {_THING} (?:found|exists?){_WHERE}",
     rf"there (?:is|are|was|were) no {_THING}{_WHERE}",
     rf"(?:nothing|none)(?: (?:was|were|is|are))? {_FOUND}{_WHERE}",
-    rf"(?:i|we|the (?:search|review|audit)) found (?:nothing|no {_THING}){_WHERE}",
+    rf"(?:i|we|the (?:search|review|audit)) (?:found (?:nothing|no {_THING})|could not find (?:any )?{_THING}){_WHERE}",
+    rf"(?:the |a |an )?{_THING} (?:was not found|does not exist){_WHERE}",
+    rf"(?:the |a )?search{_WHERE} (?:gave|found|had) no (?:match(?:es)?|results?)",
     r".{0,200}(?:没有|未)(?:发现|找到|检测到).{0,200}|.{0,200}不存在",
     r".{0,200}(?:見つかりません|検出されません)(?:でした)?|.{0,200}(?:ありません|存在しません)(?:でした)?",
 )
