@@ -168,7 +168,6 @@ class TestProfiles:
         "quote-relocated": "L2",
         "command-missing": "L2",
         "test-missing": "L2",
-        "commit-missing": "L2",
         "self-conflict": "L2",
     }
 

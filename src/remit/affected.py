@@ -19,7 +19,6 @@ from remit.contract.parse import Document, parse_whole
 from remit.errors import UsageError
 from remit.evidence.gather import holding_in
 from remit.evidence.model import Checked
-from remit.evidence.revisions import Revision
 from remit.evidence.sources import Sources
 from remit.workspace.commit import Commit
 from remit.workspace.git import (
@@ -113,7 +112,7 @@ class AffectedClaims:
             if not found:  # there was no question whether the history is needed
                 self._collect(found, document, path, whole.evidence.checked)
             answer.whole.append(whole)
-            answer.verdicts.append(self._only(whole if found[0] else replace(whole, revision=Revision()), found[0]))
+            answer.verdicts.append(self._only(whole, found[0]))
         return answer
 
     def _collect(self, found: list[set[_Key]], document: Document, path: str, checked: Sequence[Checked]) -> bool:
@@ -125,14 +124,12 @@ class AffectedClaims:
         name = self._path_of(path)
         accused = [claim for claim in checked if claim.reliability is not None]
         written = {_key(claim) for claim in accused if self._change.is_changed(name, claim.at)}
-        # The history shows whether a path that is only the end of another one today was renamed.
-        moved = {_key(claim) for claim in checked if claim.outcome == "abbreviated" and self._before.exists(claim.path)}
         older = [claim for claim in accused if _key(claim) not in written]
         if not older:
-            return written | moved
+            return written
         old_path = self._change.renamed.get(name, name)
         held = holding_in(self._before, document, [one.claim for one in older], self._sources, old_path)
-        return written | moved | {_key(claim) for claim, is_held in zip(older, held, strict=True) if is_held}
+        return written | {_key(claim) for claim, is_held in zip(older, held, strict=True) if is_held}
 
     def _only(self, verdict: Verdict, keys: set[_Key]) -> Verdict:
         """Return a verdict on the accused ones of some claims of a document."""

@@ -22,7 +22,6 @@ from remit.errors import UsageError, did_you_mean
 from remit.evidence.gather import Asked, gather
 from remit.evidence.model import Checked, Evidence, Reliability
 from remit.evidence.read_places import TooManyClaims
-from remit.evidence.revisions import Revision, choose_revision
 from remit.evidence.sources import Sources
 from remit.rules.base import Case, Fault, Need, Rule, Violation
 from remit.rules.catalog import expand, find, find_name, rules_in
@@ -117,7 +116,8 @@ class Verdict(msgspec.Struct, frozen=True):
     not_run: tuple[NotRun, ...]
     evidence: Evidence
     document: Document
-    revision: Revision = Revision()
+    #: The commit that the caller chose; None: the files on disk.
+    revision: str | None = None
 
     @property
     def accepted(self) -> bool:
@@ -161,12 +161,8 @@ def check_document(
     result = document.result
     signed = result.agent or options.agent or ""
     kind = KINDS["error"] if result.failed else kind_of(signed, _named_kind(signed, options))
-    revision, stated = Revision(), None
-    if options.with_history or sources.has_rev:
-        revision, stated = choose_revision(document.whole_text, sources)
     asked = Asked(
         least=options.least,
-        stated=stated,
         with_history=options.with_history and not sources.has_rev,
         needs_history=needs_history,
         strict=options.strict or options.requires_form,
@@ -205,7 +201,7 @@ def check_document(
         not_run=_not_run(case, options) if document.has_text else (),
         evidence=evidence,
         document=document,
-        revision=revision,
+        revision=getattr(sources.workspace, "id", None) if sources.has_rev else None,
     )
 
 

@@ -12,7 +12,6 @@ from remit.checking import Options, check_text
 from remit.evidence.claims import ClaimEntry, claims_of
 from remit.evidence.model import Location
 from remit.evidence.sources import open_sources
-from remit.workspace.history import History
 
 CART = """class Cart:
     def add(self, item):
@@ -48,13 +47,10 @@ def verify(tmp_path: Path) -> Verify:
         git(tmp_path, "mv", "shop/util.py", "shop/cart.py")
         (tmp_path / "shop/kept.py").write_text("\n" * 60 + CART, encoding="utf-8")
         git(tmp_path, "commit", "-qam", "Rename")
-        sources = open_sources(tmp_path)
         options = Options(profile="claims", with_history=True)
-        return [
-            entry
-            for verdict in check_text(text.encode(), str(document), options, sources)
-            for entry in claims_of(verdict.evidence)
-        ]
+        with open_sources(tmp_path) as sources:
+            verdicts = check_text(text.encode(), str(document), options, sources)
+        return [entry for verdict in verdicts for entry in claims_of(verdict.evidence)]
 
     return run
 
@@ -97,7 +93,8 @@ def test_a_file_that_is_no_longer_tracked_but_ignored_is_only_worth_a_look(tmp_p
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "-qm", "Ignore what programs write")
     text = b"It has `data/output.json` and `data/kept.json`.\n"
-    (verdict,) = check_text(text, "-", Options(profile="claims", with_history=True), open_sources(tmp_path))
+    with open_sources(tmp_path) as sources:
+        (verdict,) = check_text(text, "-", Options(profile="claims", with_history=True), sources)
     entries = [(entry.text, entry.outcome, entry.reliability) for entry in claims_of(verdict.evidence)]
     assert entries == [("data/output.json", "outdated", "look"), ("data/kept.json", "outdated", "certain")]
 
@@ -110,7 +107,8 @@ def test_a_committed_link_to_a_file_that_is_built_later_is_not_outdated(tmp_path
     git(tmp_path, "commit", "-qm", "Start")
     document = tmp_path / "README.md"
     options = Options(profile="claims", with_history=True)
-    (verdict,) = check_text(document.read_bytes(), str(document), options, open_sources(tmp_path))
+    with open_sources(tmp_path) as sources:
+        (verdict,) = check_text(document.read_bytes(), str(document), options, sources)
     entries = claims_of(verdict.evidence)
     assert [(entry.outcome, entry.reason) for entry in entries] == [("unchecked", "dangling")] * 2
 
@@ -126,43 +124,12 @@ def test_a_file_that_was_removed_is_outdated_in_a_text_and_missing_in_a_result(t
     text = b"See `gone.py:6`, `gone.py:900` and `ghost()` in `gone.py:1`.\n"
     for strict, outcome in ((False, "outdated"), (True, "missing-file")):
         options = Options(profile="claims", with_history=True, strict=strict)
-        (verdict,) = check_text(text, "-", options, open_sources(tmp_path))
+        with open_sources(tmp_path) as sources:
+            (verdict,) = check_text(text, "-", options, sources)
         entries = claims_of(verdict.evidence)
         assert [(entry.outcome, entry.fails) for entry in entries] == [(outcome, True)] * 3
         assert [bool(entry.then) for entry in entries] == [not strict] * 3
         assert all("removed in" in entry.why for entry in entries) is not strict
-
-
-@pytest.mark.parametrize(
-    ("document", "last_edit", "later_commits", "reliability"),
-    [
-        pytest.param("docs/cache.md", "2026-01-06", 5, "look", id="written within a week, and left"),
-        pytest.param("docs/cache.md", "2026-02-01", 12, "certain", id="edited weeks later"),
-        pytest.param("docs/cache.md", "2026-01-06", 4, "certain", id="written shortly before"),
-        pytest.param("docs/README.md", "2026-01-06", 12, "certain", id="named like a guide"),
-    ],
-)
-def test_an_outdated_claim_of_a_document_that_no_one_edits_is_worth_a_look(
-    tmp_path: Path, document: str, last_edit: str, later_commits: int, reliability: str
-) -> None:
-    git(tmp_path, "init", "-q")
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "util.py").write_text(CART, encoding="utf-8")
-    (tmp_path / document).write_text("The sum is `total()` in `util.py:6`.\n", encoding="utf-8")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-qm", "Start", "--date=2026-01-02T12:00")
-    with (tmp_path / document).open("a", encoding="utf-8") as file:
-        file.write("It is slow.\n")
-    git(tmp_path, "commit", "-qam", "Write", f"--date={last_edit}T12:00")
-    git(tmp_path, "mv", "util.py", "cart.py")
-    for number in range(later_commits):
-        git(tmp_path, "commit", "-qm", f"Go on {number}", "--allow-empty")
-    sources = open_sources(tmp_path)
-    path = tmp_path / document
-    options = Options(profile="claims", with_history=True)
-    (verdict,) = check_text(path.read_bytes(), str(path), options, sources)
-    (entry,) = claims_of(verdict.evidence)
-    assert (entry.outcome, entry.reliability) == ("outdated", reliability)
 
 
 def test_an_outdated_name_points_to_where_the_name_is_today(verify: Verify) -> None:
@@ -198,37 +165,3 @@ def test_the_name_of_a_file_that_exists_is_not_a_signal(verify: Verify, tmp_path
 def test_a_path_of_the_machine_is_not_an_accusation_in_a_guide(verify: Verify) -> None:
     entries = verify("Settings are in `~/.config/shop/app.toml` and `/etc/shop.toml:3`.\n")
     assert [(entry.outcome, entry.reliability) for entry in entries] == [("unchecked", None), ("outside", "look")]
-
-
-@pytest.mark.parametrize(
-    ("function", "asked"),
-    [
-        ("def total(): return 1\n", 0),
-        ("def total(items):\n    return sum(item.price for item in items)\n", 1),
-    ],
-    ids=["too-short-to-be-recognised", "may-be-in-another-file"],
-)
-def test_the_files_of_a_commit_are_asked_for_only_if_a_symbol_may_be_in_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str, asked: int
-) -> None:
-    text = "The sum is `total()` in `shop/cart.py:1`.\n"
-    for content, about in ((function, "Start"), ("value = 1\n", "Remove")):
-        (tmp_path / "shop").mkdir(exist_ok=True)
-        (tmp_path / "shop/cart.py").write_text(content + "first = 1\nlast = 2\n", encoding="utf-8")
-        if about == "Start":
-            git(tmp_path, "init", "-q")
-            (tmp_path / "AGENTS.md").write_text(text, encoding="utf-8")
-        git(tmp_path, "add", ".")
-        git(tmp_path, "commit", "-qm", about)
-    commits: list[str] = []
-    original = History.written_files
-
-    def written_files(history: History, commit: str) -> dict[str, str]:
-        commits.append(commit)
-        return original(history, commit)
-
-    monkeypatch.setattr(History, "written_files", written_files)
-    options = Options(profile="claims", with_history=True)
-    (verdict,) = check_text(text.encode(), str(tmp_path / "AGENTS.md"), options, open_sources(tmp_path))
-    assert [entry.outcome for entry in claims_of(verdict.evidence)] == ["outdated"]
-    assert len(commits) == asked

@@ -1,9 +1,8 @@
-"""Commands are looked up in the files of their tools, tests in test files, commits in git."""
+"""Commands are looked up in the files of their tools, tests in test files."""
 
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from remit.evidence.document import segments
 from remit.evidence.find_commands import CommandFacts, CommandFinder
 from remit.evidence.model import Claim
 from remit.evidence.read_commands import command_claims
-from remit.workspace.commit import Commit
 from remit.workspace.files import WorkTree
 
 
@@ -497,61 +495,6 @@ def test_a_method_is_looked_up_in_the_file_of_its_class(tmp_path: Path) -> None:
     assert known(write(tmp_path / "other", {"a.py": ""}), "`GoneTest#adds`") is None
     (tmp_path / "BinTest.java").write_bytes(b"\0")
     assert known(WorkTree(tmp_path), "`BinTest#adds`") is None
-
-
-# Commits
-
-
-def git(root: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-
-def commit_files(root: Path, files: dict[str, str]) -> str:
-    write(root, files)
-    git(root, "init", "-q")
-    git(root, "add", ".")
-    git(root, "commit", "-q", "--allow-empty", "-m", "x", "--date", "2026-01-01T00:00:00")
-    return git(root, "rev-parse", "HEAD")
-
-
-def commit_claims(*names: str) -> list[Claim]:
-    """Claims with these names, which need not look like a hash."""
-    (claim,) = read("commit 1183ca7")
-    return [Claim("commit", name, 1, claim.segment, name=name) for name in names]
-
-
-def test_commits_of_the_repository_exist(tmp_path: Path) -> None:
-    full = commit_files(tmp_path, {"a.txt": "x"})
-    blob = git(tmp_path, "rev-parse", "HEAD:a.txt")
-    claims = commit_claims(full, full[:7], blob, "0" * 39 + "1")
-    finder = CommandFinder(WorkTree(tmp_path))
-    finder.prepare(claims)
-    assert [finder.find(claim).is_known for claim in claims] == [True, True, False, False]
-    assert CommandFinder(Commit(tmp_path, "HEAD")).find(claims[0]).is_known is True
-
-
-def test_without_history_a_commit_cannot_be_known(tmp_path: Path) -> None:
-    (claim,) = commit_claims("0" * 39 + "1")
-    write(tmp_path / "plain", {"a.txt": "x"})
-    assert CommandFinder(WorkTree(tmp_path / "plain")).find(claim).is_known is None
-    commit_files(tmp_path / "origin", {"a.txt": "x"})
-    full = commit_files(tmp_path / "origin", {"a.txt": "y"})
-    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{tmp_path}/origin", "shallow")
-    finder = CommandFinder(WorkTree(tmp_path / "shallow"))
-    assert finder.find(claim).is_known is None
-    assert finder.find(*commit_claims(full)).is_known is True
-    assert CommandFinder(WorkTree(tmp_path / "origin")).find(claim).is_known is False
-
-
-def test_all_commits_are_asked_for_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    full = commit_files(tmp_path, {"a.txt": "x"})
-    claims = commit_claims(*(full[:length] for length in range(7, 40)))
-    finder = CommandFinder(WorkTree(tmp_path))
-    finder.prepare(claims)
-    monkeypatch.setenv("PATH", "")
-    assert all(finder.find(claim).is_known for claim in claims)
-    assert CommandFinder(WorkTree(tmp_path)).find(claims[0]).is_known is None
 
 
 # Claims that are not commands, and limits

@@ -1,4 +1,4 @@
-"""Commands, tests and commits are read from code marks, shell fences and sentences; placeholders are not claims."""
+"""Commands and tests are read from code marks, shell fences and sentences; placeholders are not claims."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from remit.contract.parse import parse_whole
 from remit.evidence.document import segments
 from remit.evidence.model import Claim, ClaimKind
-from remit.evidence.read_commands import command_claims, command_of, stated_commit
+from remit.evidence.read_commands import command_claims, command_of
 from remit.workspace.command_lines import ToolCommand, read_command
 
 
@@ -290,70 +290,6 @@ def test_what_is_not_a_test_is_not_a_claim(text: str) -> None:
     assert read_tests(text) == []
 
 
-# Commits
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "commit 1183ca7",
-        "**Commit:** 1183ca7",
-        "Fixed in `1183ca7`.",
-        "The bug was introduced in 1183ca7 (May).",
-        "See SHA: 1183ca7",
-        "Reverted by 1183ca7, which is a commit of ours",
-        "This was reverted. The commits are 1183ca7..1183ca8 today.",
-        "| Commit | Effect |\n|---|---|\n| 1183ca7 | totals |",
-    ],
-)
-def test_a_hash_that_the_text_calls_a_commit_is_read(text: str) -> None:
-    assert read(text, "commit")[0].name == "1183ca7"
-
-
-def test_every_hash_of_a_clause_is_read() -> None:
-    claims = read("Commits `1183ca7`, `0e90c3f` and 2786b88…8a53520", "commit")
-    assert [claim.name for claim in claims] == ["1183ca7", "0e90c3f", "2786b88", "8a53520"]
-    assert claims[1].segment.text[claims[1].start : claims[1].end] == "0e90c3f"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The id is `1183ca7`.",
-        "I made a commit. The session 1183ca7 ended.",
-        "commit 1234567 or commit defaced",
-        "commit `abc1234` (an example)",
-        "The image sha256:1183ca7f0d2e was built from a commit",
-        "commit of actions/checkout@1183ca7 and #1183ca7",
-        "The token `1183ca7...872` was committed",
-        "request 1183ca7f-0d2e-4f6a-9c1b-1183ca7f0d2e of a commit",
-        "Alembic revision `58cbdc857a81`",
-        "![commits](https://example.com/commit-activity?color=%201183ca7)",
-    ],
-)
-def test_other_hexadecimal_words_are_not_commits(text: str) -> None:
-    assert read(text, "commit") == []
-
-
-@pytest.mark.parametrize(
-    ("text", "commit"),
-    [
-        ("---\ngit_commit: 1183ca7\n---\n# Plan\n", "1183ca7"),
-        ('---\ntitle: Plan\ncommit: "1183CA7"  # then\n---\n', "1183ca7"),
-        ("# Review\n\n**Commit:** `1183ca7`\n", "1183ca7"),
-        ("# Review\n\n- Git commit hash: 1183ca7\n", "1183ca7"),
-        ("# Review\n\n| **Commit** | 1183ca7 |\n", "1183ca7"),
-        ("---\ntitle: Review\n---\n\nCommit: 1183ca7\n", "1183ca7"),
-        ("# Review\n\nFixed in commit: 1183ca7\n", None),
-        ("# Review\n" + "\n" * 40 + "**Commit:** 1183ca7\n", None),
-        ("# Review\n\n**Commit:** pending\n", None),
-        ("", None),
-    ],
-)
-def test_the_head_of_a_text_states_its_commit(text: str, commit: str | None) -> None:
-    assert stated_commit(text) == commit
-
-
 # Limits
 
 
@@ -369,15 +305,12 @@ def test_the_head_of_a_text_states_its_commit(text: str, commit: str | None) -> 
         "test_a in " * 50_000,
         "tests/test_a.py (" * 30_000,
         "a.py::" * 50_000,
-        "commit 1183ca7 " * 30_000,
         "a/" * 100_000 + "test.py",
         "test" * 50_000,
         "`" + "A.B$" * 70 + "Test#x` " * 2_000,
-        "---\n" + "commit:" * 50_000,
     ],
 )
 def test_a_hostile_text_is_read_in_linear_time(text: str) -> None:
     started = time.process_time()
     read(text)
-    stated_commit(text)
     assert time.process_time() - started < 10

@@ -41,7 +41,7 @@ def test_an_example_gives_exactly_the_expected_violations(rule: type[Rule], exam
 
 
 #: Rules about the history of a repository, which the project of the examples does not have: tests/evidence shows them.
-WITHOUT_EXAMPLE = {"reference-outdated", "commit-missing"}
+WITHOUT_EXAMPLE = {"reference-outdated"}
 
 
 @pytest.mark.parametrize("rule", every_rule(), ids=lambda rule: rule.name)

@@ -197,7 +197,6 @@ ASKED = {
     "reference-unseen": "Cite only files and lines that you have opened",
     "reference-outdated": "each path, line and name is looked up",
     "test-missing": "Name only commands, tests and commits that exist",
-    "commit-missing": "Name only commands, tests and commits that exist",
     "quote-relocated": "each quote is compared",
     "change-unseen": "State a test run or a change only if you made it",
     "no-tool-calls": "Cite only files and lines that you have opened",

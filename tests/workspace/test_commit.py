@@ -232,7 +232,7 @@ def test_a_binary_file_is_not_read_as_text(repository: Repository) -> None:
 def git_of(commit: Commit) -> subprocess.Popen[bytes]:
     """Return the process that reads the objects."""
     (process,) = commit._objects._processes.values()
-    return process._git
+    return process
 
 
 class Spy:

@@ -10,7 +10,7 @@ import pytest
 from checkouts import Repository
 
 from remit.affected import change_since
-from remit.workspace import commit as commit_module
+from remit.workspace import past_files
 from remit.workspace.commit import Commit
 from remit.workspace.git import changed_lines, changes
 from remit.workspace.git_folder import external_reference, git_folders, keep_out_of_git, linked_home
@@ -54,7 +54,7 @@ def test_a_pipe_among_the_objects_does_not_block_a_commit(
     place = repository.root / ".git" / "objects" / name[:2] / name[2:]
     place.unlink()
     os.mkfifo(place)
-    monkeypatch.setattr(commit_module, "SECONDS", 0.3)
+    monkeypatch.setattr(past_files, "HANGS_AFTER", 0.3)
     commit = Commit(repository.root, "HEAD")
     with pytest.raises(GitLimitReached, match="cat-file took longer"):
         commit.read("a.txt")

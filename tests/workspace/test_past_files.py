@@ -12,14 +12,13 @@ from remit.workspace import past_files
 from remit.workspace.commit import Commit
 from remit.workspace.files import MAX_FILE, SourceFile, Workspace
 from remit.workspace.history_git import open_repository
-from remit.workspace.past_files import Objects, PastFiles, TimeLimit
+from remit.workspace.past_files import Objects, PastFiles
 
 
 def _past(root: Path, top: Path) -> tuple[PastFiles, Objects]:
-    limit = TimeLimit(20)
-    opened = open_repository(str(top), str(root), "HEAD", limit)
+    opened = open_repository(str(top), str(root), "HEAD")
     assert opened is not None
-    objects = Objects(opened, limit)
+    objects = Objects(opened)
     commit = objects.commit(opened.head)
     assert commit is not None
     return PastFiles(str(root), opened.prefix, commit.id, objects), objects
@@ -120,31 +119,3 @@ def test_a_folder_with_too_many_files_is_not_listed_completely(
     past, objects = _past(repository.root, repository.root)
     assert len(past.paths) == 3
     objects.close()
-
-
-def test_only_the_time_inside_the_limit_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [100.0]
-    monkeypatch.setattr(past_files.time, "monotonic", lambda: now[0])
-    limit = TimeLimit(10)
-    now[0] += 50
-    with limit, limit:
-        now[0] += 4
-        assert limit.left == 6
-    now[0] += 50
-    assert limit.left == 6
-    with limit:
-        now[0] += 7
-    assert limit.left == 0
-    limit.restart()
-    assert limit.left == 10
-
-
-def test_the_first_problem_stays_and_a_stopped_limit_has_no_new_one() -> None:
-    limit = TimeLimit(10)
-    limit.note("shallow")
-    limit.note("limit")
-    assert limit.problem == "shallow"
-    stopped = TimeLimit(10)
-    stopped.stop()
-    stopped.note("limit")
-    assert (stopped.problem, stopped.left) == ("", 0)

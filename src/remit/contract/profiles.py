@@ -24,7 +24,7 @@ CLAIM_RULES = frozenset(
         "unreadable",
         *("reference-missing-file", "reference-out-of-range", "reference-outside", "reference-relocated"),
         *("quote-mismatch", "quote-relocated", "symbol-missing", "self-conflict", "reference-outdated"),
-        *("command-missing", "test-missing", "commit-missing"),
+        *("command-missing", "test-missing"),
         *("no-tool-calls", "test-run-unseen", "change-unseen"),
     }
 )

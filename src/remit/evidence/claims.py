@@ -199,10 +199,7 @@ _FIXED = {
     "outside-machine": "the path is one of a machine, not of the checkout",
     "quote-missing-file": "there is no such file",
     "command-missing": "the project does not define this command",
-    "anchor-missing": "no heading of the file has this anchor",
     "test-missing": "there is no such test",
-    "commit-missing": "the repository has no such commit",
-    "commit-foreign": "the commit is not in the history of the checkout, and the text is not a document of it",
 }
 
 
@@ -306,8 +303,6 @@ def _of_history(checked: Checked) -> str:
         today = f"; now {format_location(location)}" if location is not None else ""
         return f"the file was in {then.commit[:9]} ({then.date[:10]}) without what is stated{changed}{today}"
     today = f"; now at {format_location(location)}" if location is not None else ""
-    if then.name and location is not None:
-        today = f"; now `{then.name}` {'at' if location.line else 'in'} {format_location(location)}"
     return f"{_of_gone_name(checked)}true in {then.commit[:9]} ({then.date[:10]}){changed}{today}"
 
 

@@ -63,10 +63,6 @@ _MAX_TRIES = 12
 _MEMORY = 2_048
 
 CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff66-\uff9f"
-#: `https://host/owner/name/blob/branch/path`, on GitHub, GitLab, Gitea and Bitbucket.
-_FILE_ADDRESS = lazy_pattern(
-    r"https?://[^/\s]++/(?:[^/\s]++/){1,6}?(?:-/)?(?:blob|blame|raw|tree|src)/(?:branch/|commit/|tag/)?([^\s#?]++)"
-)
 _HOST_NAME = lazy_pattern(r"(?:[a-z0-9][a-z0-9\-]*\.)+[a-z]{2,}$")
 _HIDDEN = lazy_pattern(r"\.[a-z][a-z\-_]{2,30}$")
 _LETTER = lazy_pattern(r"[^\W\d_]")
@@ -217,19 +213,6 @@ def is_url_or_host(text: str, start: int, path: str) -> bool:
         not has_known_ending(path)
         and bool(_IMAGE.search(text, max(0, start - 60), start) or _IMAGE_TAG.match(text, start + len(path)))
     )
-
-
-def path_in_address(address: str, exists: Exists) -> str:
-    """Return the path of a file of the checkout that an address on a server shows; empty for another address.
-
-    The name of a branch may contain slashes. A file in the root of another project often has the same name.
-    """
-    match = _FILE_ADDRESS.match(address)
-    if match is None:
-        return ""
-    parts = _unquoted(match[1]).split("/")
-    longer = ("/".join(parts[index:]) for index in range(1, min(len(parts), _MAX_TRIES)))
-    return next((path for path in longer if "/" in path and exists(path)), "")
 
 
 @lru_cache(_MEMORY)

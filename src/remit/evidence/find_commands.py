@@ -1,6 +1,6 @@
-"""Look up commands, tests and commits: what the files of the tools declare, what test files define, what git has.
+"""Look up commands and tests: what the files of the tools declare, and what test files define.
 
-The answer is None where a checkout cannot show it: a target whose name is computed, a commit of a shallow clone.
+The answer is None where a checkout cannot show it: a target whose name is computed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import itertools
 import posixpath
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
 from functools import cached_property
 
 import msgspec
@@ -22,7 +21,6 @@ from remit.workspace.command_files import TOOLS, Declared, ToolFile, file_text, 
 from remit.workspace.command_lines import ToolCommand
 from remit.workspace.files import Workspace
 from remit.workspace.manifests import plain_name, project_names
-from remit.workspace.safe_git import GitLimitReached, found_by_git, run_git, start_git, within_limit
 
 #: At most this many files of one tool, test files and names are read, and this many suggestions are made.
 _MAX_FILES = 500
@@ -33,9 +31,6 @@ _MAX_SUGGESTIONS = 50
 _AROUND = 200
 #: The words of at most this many test files are kept.
 _MAX_KEPT = 50
-#: At most this many commits are looked up, in one process.
-_MAX_COMMITS = 1_000
-_GIT_SECONDS = 10.0
 #: Folders whose files belong to an example or a test, not to the project.
 _ASIDE = frozenset({"example", "examples", "fixtures", "spec", "template", "templates", "test", "testdata", "tests"})
 #: Files from which cmake, autotools or meson make the files of make.
@@ -43,7 +38,7 @@ _GENERATORS = ("CMakeLists.txt", "configure", "configure.ac", "Makefile.am", "Ma
 
 
 class CommandFacts(msgspec.Struct, frozen=True, gc=False):
-    """What the checkout shows about a command, a test or a commit."""
+    """What the checkout shows about a command or a test."""
 
     #: Whether it exists; None: the checkout cannot show it.
     is_known: bool | None = None
@@ -71,7 +66,7 @@ class _Search(msgspec.Struct, frozen=True):
 
 
 class CommandFinder:
-    """Looks up commands, tests and commits in one checkout. Each file is read once."""
+    """Looks up commands and tests in one checkout. Each file is read once."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -79,15 +74,7 @@ class CommandFinder:
         self._declared: dict[tuple[str, str], Declared | None] = {}
         self._files: dict[str, _Files] = {}
         self._answers: dict[tuple[str, ...], CommandFacts] = {}
-        self._commits: dict[str, bool | None] = {}
         self._suggestions_left = _MAX_SUGGESTIONS
-
-    def prepare(self, claims: Iterable[Claim]) -> None:
-        """Look up all commits of some claims in one process."""
-        names = dict.fromkeys(claim.name for claim in claims if claim.kind == "commit")
-        wanted = [name for name in names if name not in self._commits][:_MAX_COMMITS]
-        if wanted:
-            self._commits.update(_known_commits(self._workspace, wanted))
 
     def find(self, claim: Claim, document_folder: str = "") -> CommandFacts:
         """Return the facts about a claim of a document in this folder, relative to the root of the checkout."""
@@ -100,9 +87,6 @@ class CommandFinder:
         return self._answers[key]
 
     def _find(self, claim: Claim, document_folder: str, around: str) -> CommandFacts:
-        if claim.kind == "commit":
-            self.prepare([claim])
-            return CommandFacts(self._commits.get(claim.name))
         if claim.kind == "test":
             return self._with_suggestion(*self._tests.find(claim, document_folder))
         command = command_of(claim) if claim.kind == "command" else None
@@ -417,29 +401,3 @@ def _test_words(text: str) -> _TestWords:
         frozenset(_DERIVED.findall(text)),
         is_open="import *" in text or "globals()" in text,
     )
-
-
-# Commits
-
-
-def _known_commits(workspace: Workspace, names: list[str]) -> dict[str, bool | None]:
-    """Ask git for some commits; None for those that a shallow clone may not have. A short id of several is known."""
-    unknown: dict[str, bool | None] = dict.fromkeys(names)
-    if found_by_git(workspace.folder) is None:
-        return unknown
-    printed = b""
-    with suppress(OSError, GitLimitReached):
-        process = start_git(workspace.folder, "cat-file", "--batch-check=%(objectname)", has_input=True)
-        with within_limit(process, _GIT_SECONDS, "cat-file"), process:
-            printed, _ = process.communicate("".join(f"{name}^{{commit}}\n" for name in names).encode())
-    lines = printed.decode("ascii", "replace").splitlines()
-    if len(lines) != len(names):
-        return unknown
-    known = {name: not line.endswith(" missing") for name, line in zip(names, lines, strict=True)}
-    if all(known.values()):
-        return unknown | known
-    with suppress(GitLimitReached):
-        shallow = run_git(workspace.folder, "rev-parse", "--is-shallow-repository", seconds=_GIT_SECONDS)
-        if shallow is not None and shallow.strip() == b"false":
-            return unknown | known
-    return {name: is_known or None for name, is_known in known.items()}

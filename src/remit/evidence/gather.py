@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from remit.contract.kinds import Kind
 from remit.contract.parse import Document
 from remit.contract.result_data import STATUSES
-from remit.evidence.anchors import anchor_claims, is_anchor
 from remit.evidence.changes import ChangeChecker
+from remit.evidence.dates import Accused, ClaimDates
 from remit.evidence.document import Headings, Segment, planned_rows, segments
 from remit.evidence.find_files import FileFinder
 from remit.evidence.grammar import references_in
@@ -33,6 +33,7 @@ from remit.evidence.model import (
     Judgement,
     Reliability,
 )
+from remit.evidence.permalinks import files_of, read_permalinks
 from remit.evidence.read_commands import command_claims, is_shell
 from remit.evidence.read_places import MAX_CLAIMS, PlaceReader, TooManyClaims, display_path, table_rows
 from remit.evidence.read_quotes import (
@@ -45,7 +46,6 @@ from remit.evidence.read_quotes import (
 )
 from remit.evidence.read_statements import read_statements
 from remit.evidence.receipts import ReceiptIndex
-from remit.evidence.revisions import Accused, ClaimDates, PermalinkReader
 from remit.evidence.signals import Context, is_record, signals_of
 from remit.evidence.sources import Sources
 from remit.evidence.support import supported_confidence
@@ -61,8 +61,6 @@ class Asked(msgspec.Struct, frozen=True):
 
     #: The lowest reliability of an accusation that counts as failed.
     least: Reliability = "likely"
-    #: The commit that the text states as its own; None: it states none.
-    stated: str | None = None
     #: Whether the history is asked when a claim does not hold.
     with_history: bool = False
     #: Decides from the claims as judged without the history whether it is asked; None: it is.
@@ -85,12 +83,7 @@ class _Read(msgspec.Struct, frozen=True):
 def gather(document: Document, kind: Kind, sources: Sources, path: str = "", asked: Asked = Asked()) -> Evidence:  # noqa: B008 (frozen)
     """Check every claim of a text. `path` is the file that contains it, if it is one."""
     strict = asked.strict or _is_result(document, kind) or sources.receipts is not None
-    permalinks = PermalinkReader(sources)
-    read = _read_claims(document, kind, sources, permalinks, strict=strict)
-    if strict or path in ("", "-"):
-        foreign = list(_foreign_commits(document, read.claims, sources, asked.stated))
-        asked = replace(asked, stated=None) if any(claim.name == asked.stated for claim in foreign) else asked
-        read = replace(read, claims=sorted([*read.claims, *foreign], key=lambda claim: claim.at))
+    read = _read_claims(document, kind, sources, strict=strict)
     evidence = Evidence(
         tool_calls=sources.receipts.count if sources.receipts is not None else None,
         receipts_problem=sources.receipts_problem,
@@ -100,7 +93,7 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "", ask
         is_strict=strict,
     )
     if sources.workspace is not None:
-        facts = _look(document, read.claims, sources, permalinks, path, asked, strict=strict)
+        facts = _look(document, read.claims, sources, path, asked, strict=strict)
         evidence.checked = _judged(document, read, facts, sources, path, asked, evidence)
         if strict:  # in another text, a table of changed files may be one of files to change
             checker = ChangeChecker(sources.workspace, sources.receipts, sources.snapshot)
@@ -145,9 +138,7 @@ def planned_files(document: Document, workspace: Workspace) -> frozenset[str]:
     return frozenset(display_path(written.path, workspace) for references in cells for written in references)
 
 
-def _read_claims(
-    document: Document, kind: Kind, sources: Sources, permalinks: PermalinkReader, *, strict: bool
-) -> _Read:
+def _read_claims(document: Document, kind: Kind, sources: Sources, *, strict: bool) -> _Read:
     """Return all claims of a text, in document order."""
     workspace = sources.workspace
     pieces = list(segments(document))
@@ -165,13 +156,11 @@ def _read_claims(
             continue
         if row[0].row:
             rows[row[0].row] = tuple(row)
-        for segment, references, linked in _references(row, reader, permalinks):
+        for segment, references, linked in _references(row, reader, sources):
             if "`" in segment.text:
                 near = [place for place in above if segment.group - place.segment.group <= 1]
                 claims.extend(inline_quotes(segment, near, references))
             claims.extend(_commands(segment, references, reader, strict=strict))
-            if not strict:
-                claims.extend(anchor_claims(segment))
             if found := [*linked, *references]:
                 places += found
                 by_line.setdefault(segment.line, []).extend(found)
@@ -200,39 +189,19 @@ def _read_claims(
 
 def _commands(segment: Segment, references: Sequence[Claim], reader: PlaceReader, *, strict: bool) -> list[Claim]:
     """Return the commands of a segment, and its paths that are not written as references."""
-    commands = list(islice(command_claims(segment, is_strict=strict), MAX_CLAIMS + 1))
+    commands = list(islice(command_claims(segment), MAX_CLAIMS + 1))
     if not strict:
         known = reader.read_known(segment, [*references, *commands], is_shell=is_shell(segment))
         commands += islice(known, MAX_CLAIMS + 1)
     return commands
 
 
-def _foreign_commits(
-    document: Document, claims: Sequence[Claim], sources: Sources, stated: str | None
-) -> Iterator[Claim]:
-    """Yield a claim for each commit that a text chose for its claims and that is not in the history of the checkout.
-
-    A text that is not a document of the checkout could otherwise cite any commit of the repository: that of a fork, or
-    one that its author just made.
-    """
-    if sources.commits is None or sources.has_rev:
-        return
-    chosen = {claim.commit: claim for claim in reversed(claims) if claim.commit and claim.kind != "commit"}
-    if stated is not None and stated not in chosen:
-        lines = document.whole_text.split("\n", 100)
-        line = next((number for number, line in enumerate(lines, 1) if stated[:7] in line.lower()), 1)
-        chosen[stated] = Claim("commit", stated, line, Segment("text", stated, line, None, None, 0))
-    for commit, claim in chosen.items():
-        if not sources.commits.is_in_history(commit):
-            yield Claim("commit", commit, claim.at, claim.segment, name=commit, notes=frozenset({"foreign"}))
-
-
 def _references(
-    row: list[Segment], reader: PlaceReader, permalinks: PermalinkReader
+    row: list[Segment], reader: PlaceReader, sources: Sources
 ) -> Iterator[tuple[Segment, list[Claim], list[Claim]]]:
     """Yield each segment of a row with its references and its permalinks."""
     for position, original in enumerate(row):
-        segment, linked = permalinks.extract(original)
+        segment, linked = read_permalinks(original, sources)
         if not position or not segment.row:
             reader.lines.add(segment)
         yield segment, reader.read(segment, row), linked
@@ -247,7 +216,6 @@ def _look(
     document: Document,
     claims: Sequence[Claim],
     sources: Sources,
-    permalinks: PermalinkReader,
     path: str,
     asked: Asked,
     *,
@@ -259,14 +227,13 @@ def _look(
     for index, claim in enumerate(claims):
         groups.setdefault(claim.commit, []).append(index)
     for commit, members in groups.items():
-        workspace = sources.workspace if commit is None else permalinks.workspace_at(commit)
-        chosen = [claims[index] for index in members]
+        workspace = sources.workspace if commit is None else files_of(commit, sources)
         if workspace is None:
-            looked_up = [permalinks.facts_elsewhere(claim) for claim in chosen]
-        else:
-            looker = looker_for(workspace, sources, document.whole_text, chosen, path if commit is None else "")
-            was_here = sources.had_folder if asked.with_history else _was_never_here
-            looked_up = looker.look(chosen, document.text.strip(), strict=strict, was_here=was_here)
+            continue
+        chosen = [claims[index] for index in members]
+        looker = looker_for(workspace, sources, document.whole_text, chosen, path if commit is None else "")
+        was_here = sources.had_folder if asked.with_history else _was_never_here
+        looked_up = looker.look(chosen, document.text.strip(), strict=strict, was_here=was_here)
         for index, claim_facts in zip(members, looked_up, strict=True):
             facts[index] = claim_facts
     return facts
@@ -321,7 +288,6 @@ def _judged(
         return _located(claims, facts, first)
     workspace, name = sources.workspace, _document_name(sources.workspace, path)
     accused = [index for index, judgement in enumerate(first) if judgement.reliability is not None]
-    short = [index for index, judgement in enumerate(first) if judgement.outcome == "abbreviated"]
 
     def checked() -> list[Checked]:
         _mark_ignored(facts, [index for index in accused if facts[index].state == "missing"], workspace)
@@ -332,20 +298,13 @@ def _judged(
             first[index] = judge(claims[index], facts[index], strict=False, signals=signals, least=asked.least)
         return _located(claims, facts, first)
 
-    if not asked.with_history or not (accused or short) or workspace is None:
+    if not asked.with_history or not accused or workspace is None:
         return checked()
     if asked.needs_history is not None and not asked.needs_history(undated := checked()):
         return undated
-    dates = _claim_dates(document, sources, workspace, path, asked)
-    accused_and_short = [
-        [Accused(index, claims[index], facts[index]) for index in chosen if claims[index].commit is None]
-        for chosen in (accused, short)
-    ]
-    held = dates.ask(accused_and_short[0])
-    moved = dates.moved(accused_and_short[1])
-    held |= moved
-    accused += moved
-    is_of_record = bool(held) and (is_record(name, read.title) or dates.is_record)
+    dates = _claim_dates(document, sources, workspace, path)
+    held = dates.ask([Accused(index, claims[index], facts[index]) for index in accused if claims[index].commit is None])
+    is_of_record = bool(held) and is_record(name, read.title)
     for index, then in held.items():
         facts[index] = replace(facts[index], then=then, is_of_record=is_of_record)
     evidence.history_problem = dates.problem
@@ -358,10 +317,8 @@ def _located(claims: list[Claim], facts: list[Facts], judged: list[Judgement]) -
 
 
 def _states_nothing(checked: Checked) -> bool:
-    """Return whether a claim is about a program of another project, or an anchor that nothing can show."""
-    if checked.kind == "command":
-        return checked.facts.state == "elsewhere"
-    return is_anchor(checked.claim) and checked.outcome == "unchecked"
+    """Return whether a claim is about a program of another project."""
+    return checked.kind == "command" and checked.facts.state == "elsewhere"
 
 
 def _mark_ignored(facts: list[Facts], missing: list[int], workspace: Workspace | None) -> None:
@@ -395,14 +352,14 @@ def _document_name(workspace: Workspace | None, path: str) -> str:
     return workspace.normal(os.path.abspath(path)) or ""  # noqa: PTH100 (links stay as they are written)
 
 
-def _claim_dates(document: Document, sources: Sources, checkout: Workspace, path: str, asked: Asked) -> ClaimDates:
+def _claim_dates(document: Document, sources: Sources, checkout: Workspace, path: str) -> ClaimDates:
     """Return what dates the claims of a document by the history of the checkout."""
 
     def look(workspace: Workspace, claims: Sequence[Claim]) -> list[Facts]:
         return looker_for(workspace, sources, document.whole_text, claims, path, suggests=False).look(claims)
 
     name = _document_name(checkout, path)
-    return ClaimDates(checkout, sources, name or None, asked.stated, look)
+    return ClaimDates(checkout, sources, name or None, look)
 
 
 def _context(claim: Claim, facts: Facts, read: _Read, document: str, text: str) -> Context:

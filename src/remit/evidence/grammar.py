@@ -23,7 +23,6 @@ from remit.evidence.file_names import (
     is_url_or_host,
     joined_end,
     looks_like_file,
-    path_in_address,
     path_parts,
     resolve_written,
     spaced_start,
@@ -352,22 +351,14 @@ def _links(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int,
         if _SCHEME.match(target):
             yield (*link.span(), [])  # an address without a server: `mailto:ann@shop.org`
             continue
-        if "://" in target:
-            path = path_in_address(target, exists)
-            targets = references_in(path + _fragment(target), exists, bare=True) if path else []
-            if not targets:
-                yield (*link.span(), [])
-                continue
-        else:
-            targets = references_in(target, exists, bare=True)
-            targets = [replace(one, path=unquoted_target(one.path, exists)) for one in targets]
+        if "://" in target:  # no claim, but what its label names is one
+            start, end = link.span()
+            yield start, end, [replace(one, start=start, end=end) for one in references_in(label, exists)]
+            continue
+        targets = references_in(target, exists, bare=True)
+        targets = [replace(one, path=unquoted_target(one.path, exists)) for one in targets]
         if len(targets) == 1:
             yield _link_references(text, link, references_in(label, exists), targets[0], bare=bare)
-
-
-def _fragment(address: str) -> str:
-    hash_at = address.find("#")
-    return address[hash_at:] if hash_at >= 0 else ""
 
 
 def _link_references(

@@ -53,7 +53,6 @@ Reason = Literal[
     "outside-machine",
     "name-nowhere",
     "name-not-in-file",
-    "anchor-missing",
     "name-elsewhere",
     "definition-elsewhere",
     "quote-altered",
@@ -64,8 +63,6 @@ Reason = Literal[
     "quote-missing-file",
     "command-missing",
     "test-missing",
-    "commit-missing",
-    "commit-foreign",
     "planned",
     "other-repository",
     "other-code-base",
@@ -124,7 +121,7 @@ def judge(
         outcome, location, last = "outdated", facts.then.found, None
     if outcome not in ACCUSING:
         return Judgement(outcome, reason=reason, found=location, found_end=last)
-    lowered = () if strict or reason == "commit-foreign" else tuple(signals)
+    lowered = () if strict else tuple(signals)
     reliability = "certain" if strict else _reliability(claim, facts, reason, len(lowered))
     fails = RELIABILITIES.index(reliability) <= RELIABILITIES.index(least)
     return Judgement(outcome, reliability, reason, location, last, signals=lowered, fails=fails)
@@ -181,7 +178,7 @@ def reliabilities() -> dict[str, Reliability]:
 
 
 def _found(claim: Claim, facts: Facts) -> _Found:
-    if claim.kind in ("command", "test", "commit"):
+    if claim.kind in ("command", "test"):
         return _of_known(claim, facts)
     if facts.state != "file":
         return _of_absent(claim, facts)
@@ -194,18 +191,14 @@ def _found(claim: Claim, facts: Facts) -> _Found:
 
 
 def _of_known(claim: Claim, facts: Facts) -> _Found:
-    """Judge a command, a test or a commit."""
-    if "foreign" in claim.notes:
-        return _Found("mismatch", "commit-foreign")
+    """Judge a command or a test."""
     if facts.is_known is None:
         return _Found("unchecked", "cannot-be-known")
     if facts.is_known:
         return _Found("exists", "location-only")
     if claim.kind == "test":
         return _Found("missing-file" if facts.state == "missing" else "mismatch", "test-missing", facts.suggestion)
-    if claim.kind == "command":
-        return _Found("mismatch", "missing-path" if "/" in claim.name else "command-missing")  # `uv run tools/x.py`
-    return _Found("mismatch", "commit-missing")
+    return _Found("mismatch", "missing-path" if "/" in claim.name else "command-missing")  # `uv run tools/x.py`
 
 
 def _of_absent(claim: Claim, facts: Facts) -> _Found:
@@ -308,9 +301,7 @@ def _of_range(claim: Claim, facts: Facts) -> _Found | None:
 
 
 def _of_name(claim: Claim, name: NameFacts, path: str) -> _Found:
-    """Judge a name at a line that exists, or an anchor."""
-    if claim.name.startswith("#") and not name.is_near:
-        return _Found("mismatch", "anchor-missing")
+    """Judge a name at a line that exists."""
     if name.is_near and not ("defined" in claim.notes and claim.line is not None):
         return _Found("verified", "name-is-there")
     if name.is_near:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from remit.evidence.anchors import anchor_facts, is_anchor, target_of
 from remit.evidence.find_code import CodeFinder, OtherFiles
 from remit.evidence.find_commands import CommandFinder
 from remit.evidence.find_files import FileFinder, other_code_base
@@ -68,14 +67,7 @@ class Looker:
         unless it was here.
         Quotes that are not in their file are searched for in other files, if something is to be suggested.
         """
-        self._commands.prepare(claims)
-        self._names.prepare(
-            name
-            for claim in claims
-            if claim.name and claim.kind == "name"
-            for name in _names(claim)
-            if not is_anchor(claim)
-        )
+        self._names.prepare(name for claim in claims if claim.name and claim.kind == "name" for name in _names(claim))
         # Sorted by file, so that each file is read once even if not all of them fit in memory.
         order = sorted(range(len(claims)), key=lambda index: claims[index].path)
         facts: list[Facts] = [UNKNOWN] * len(claims)
@@ -88,27 +80,14 @@ class Looker:
         return self._with_quotes(claims, facts)
 
     def _look(self, claim: Claim) -> Facts:
-        if claim.kind in ("command", "test", "commit"):
+        if claim.kind in ("command", "test"):
             return self._look_for_command(claim)
         if claim.kind == "quote":
             return self._look_for_code(claim)
-        if is_anchor(claim):
-            return self._look_for_anchor(claim)
         facts = self._files.look(claim)
         if claim.kind == "name":
             facts = self._with_name(claim, facts)
         return facts
-
-    def _look_for_anchor(self, claim: Claim) -> Facts:
-        path = target_of(claim, self._own.path, self._workspace.folder)
-        if path in ("", self._own.path):
-            name = anchor_facts(claim, self._own.text)
-            return Facts(state="file", path=self._own.path, name=name) if name is not None else UNKNOWN
-        file = self._workspace.read(path) if path is not None else None
-        if not isinstance(file, SourceFile):
-            return UNKNOWN  # the link to the file is a claim, too
-        name = anchor_facts(claim, file.text)
-        return Facts(state="file", path=file.path, name=name) if name is not None else UNKNOWN
 
     def _look_for_command(self, claim: Claim) -> Facts:
         found_command = self._commands.find(claim, self._folder)

@@ -11,7 +11,7 @@ import msgspec
 
 from remit.evidence.document import Segment
 
-ClaimKind = Literal["place", "path", "quote", "name", "command", "test", "commit", "change", "run"]
+ClaimKind = Literal["place", "path", "quote", "name", "command", "test", "change", "run"]
 #: The kinds that are references: a location, with or without a line or a name.
 REFERENCES: frozenset[ClaimKind] = frozenset({"place", "path", "name"})
 Outcome = Literal[
@@ -32,7 +32,7 @@ Outcome = Literal[
 ]
 OUTCOMES: dict[Outcome, str] = {
     "verified": "what the text states was compared and is there: a name, a quote, a run or a change",
-    "exists": "the file, the line, the command, the test or the commit exists; nothing else could be compared",
+    "exists": "the file, the line, the command or the test exists; nothing else could be compared",
     "abbreviated": "it is there, but the path is only the end of the file's path",
     "ambiguous": "several files end with the path",
     "relocated": "the name or the quote is at another location",
@@ -40,7 +40,7 @@ OUTCOMES: dict[Outcome, str] = {
     "missing-file": "the file does not exist",
     "out-of-range": "the file does not have this line",
     "outside": "the path is outside the checkout",
-    "mismatch": "the name, the quote, the command, the test or the commit is not there",
+    "mismatch": "the name, the quote, the command or the test is not there",
     "planned": "this design creates the file",
     "unchecked": "it could not be checked",
     "contradicted": "the record shows the opposite",
@@ -80,7 +80,6 @@ Note = Literal[
     "finding",  # the location of a quote is that of the finding with the same ID
     "inline",  # inline code after `Code match:`
     "hidden",  # the location has invisible characters
-    "foreign",  # a commit of the repository that is not in the history of the checkout
 ]
 
 
@@ -108,7 +107,7 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     path: str = ""
     line: int | None = None
     end_line: int | None = None
-    #: The symbol, command, test or commit.
+    #: The symbol, command or test.
     name: str = ""
     #: The quoted code.
     code: str = ""
@@ -211,8 +210,6 @@ class Then(msgspec.Struct, frozen=True):
     is_file_only: bool = False
     #: The path of the file at the commit, if the claim held there.
     path: str = ""
-    #: The name that the symbol of the claim has today, if it was renamed.
-    name: str = ""
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False):
@@ -229,11 +226,11 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     folders: Literal["all", "some", "none"] = "none"
     #: The nearest likely path of a missing file.
     suggestion: Location | None = None
-    #: The repository or commit of a link that is not of this checkout.
+    #: What the claim is about, if not about this checkout.
     elsewhere: str = ""
     name: NameFacts | None = None
     code: CodeFacts | None = None
-    #: Whether a command, test or commit exists; None: it cannot be known here.
+    #: Whether a command or test exists; None: it cannot be known here.
     is_known: bool | None = None
     then: Then | None = None
     seen: Seen | None = None
@@ -343,7 +340,7 @@ class Checked(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether it is a link to lines that are not in this repository; it is not checked and supports nothing."""
+        """Whether it is about another code base; it is not checked and supports nothing."""
         return self.facts.state == "elsewhere"
 
     @property
@@ -515,7 +512,7 @@ class CheckedStatement(msgspec.Struct, frozen=True, gc=False):
 class Evidence(msgspec.Struct):
     """The checked claims of one result."""
 
-    #: Places, paths, names, quotes, commands, tests and commits, in document order.
+    #: Places, paths, names, quotes, commands and tests, in document order.
     checked: list[Checked] = []
     changes: list[ChangeClaim] = []
     #: What the text states that was done, judged against the tool calls.

@@ -1,4 +1,4 @@
-"""Read the commands, tests and commits that a text names.
+"""Read the commands and tests that a text names.
 
 A command is in code marks or on a line of a shell fence. Placeholders (`make <target>`) are not claims. Nothing here
 decides whether a claim is true.
@@ -37,10 +37,10 @@ _HERE_DOCUMENT = lazy_pattern(r"<<-?\s?(['\"]?)(\w{1,60})\1")
 _CHOICE = lazy_pattern(r"<[A-Za-z][^<>\n]{0,60}>|(?<=\w)\|(?=\w)")
 
 
-def command_claims(segment: Segment, *, is_strict: bool = False) -> Iterator[Claim]:
-    """Yield the commands, tests and commits of one segment. If it `is_strict`, no hash is a placeholder.
+def command_claims(segment: Segment) -> Iterator[Claim]:
+    """Yield the commands and tests of one segment.
 
-    `name` is the script, target, test or commit. For a command, `path` is the folder that its line states and `code`
+    `name` is the script, target or test. For a command, `path` is the folder that its line states and `code`
     the command itself; for a test, `path` is its file.
     """
     if segment.kind == "code":
@@ -59,8 +59,6 @@ def command_claims(segment: Segment, *, is_strict: bool = False) -> Iterator[Cla
             if "#" in line:
                 yield from _method_claims(segment, text[start:end], segment.line, start)
     yield from _test_claims(segment, text, segment.line, 0)
-    if _HEX_DIGITS.search(text) is not None:
-        yield from _commit_claims(segment, is_strict=is_strict)
 
 
 def command_of(claim: Claim) -> ToolCommand | None:
@@ -242,72 +240,3 @@ def _method_claims(segment: Segment, code: str, line_number: int, offset: int) -
         if _TEST_CLASS.fullmatch(method[1]):
             start, end = (offset + place for place in method.span())
             yield Claim("test", method[0], line_number, segment, name=method[0], start=start, end=end)
-
-
-# Commits
-
-_HASH = lazy_pattern(
-    r"(?<![\w/@#.=\-])(?<!sha\d:)(?<!sha\d{3}:)([0-9a-f]{7,40})(?![\w/\-]|\.\w|(?:…|\.\.\.)(?![0-9a-f]{7}))"
-)
-#: What each hash has. A text without it is not searched for what it calls a commit.
-_HEX_DIGITS = lazy_pattern(r"[0-9a-f]{7}")
-#: Hardly any hash has these digits; made-up ones do.
-_BLANK_HASH = lazy_pattern(r"abc123|a1b2c3|123456|abcdef|deadbee|cafebab")
-#: Not `revision`: that is nearly always a database migration.
-_CALLS_COMMIT = lazy_pattern(
-    r"\b(?:commits?|committed|changesets?|sha|cherry-pick(?:ed)?|reverts?|reverted|(?:fix|introduc)ed in)\b",
-    re.IGNORECASE,
-)
-#: A text without one of these calls nothing a commit; that is faster to find out than by the expression.
-_CLAUSE_END = lazy_pattern(r"[.;!?](?=\s)|[。；\n]")
-_FRONTMATTER = lazy_pattern(r"\A\s*---[ \t]*\n(.{0,20000}?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_COMMIT_FIELD = lazy_pattern(
-    r"^[ \t]*(?:git_commit|git-commit|commit)[ \t]*:[ \t]*[\"'`]?([0-9a-f]{7,40})[\"'`]?[ \t]*(?:#.*)?$",
-    re.MULTILINE | re.IGNORECASE,
-)
-_COMMIT_LABEL = lazy_pattern(
-    r"^[\s>*_|\-]{0,12}(?:git )?(?:commit|revision)(?: (?:hash|sha|id))?[*_\s]{0,4}[:：|][*_\s]{0,4}[`\[]{0,2}"
-    r"([0-9a-f]{7,40})\b",
-    re.MULTILINE | re.IGNORECASE,
-)
-#: A longer address is not recognized.
-_MAX_ADDRESS = 300
-#: A label with the commit of a text is in its first lines.
-_HEAD_LINES = 30
-_MAX_HEAD = 20_000
-
-
-def stated_commit(text: str) -> str | None:
-    """Return the commit that the head of a text states: in its frontmatter, or after a label such as `**Commit:**`."""
-    front = _FRONTMATTER.match(text[: _MAX_HEAD + 100])
-    stated = _COMMIT_FIELD.search(front[1]) if front else None
-    if stated is None:
-        head = text[front.end() if front else 0 :][:_MAX_HEAD]
-        stated = _COMMIT_LABEL.search("\n".join(head.split("\n", _HEAD_LINES)[:_HEAD_LINES]))
-    return stated[1].lower() if stated else None
-
-
-def _commit_claims(segment: Segment, *, is_strict: bool) -> Iterator[Claim]:
-    """Yield the hashes that their clause, or the column of a table, calls a commit."""
-    text = segment.text
-    is_in_column = bool(segment.column) and _CALLS_COMMIT.search(segment.column) is not None
-    if not is_in_column and _CALLS_COMMIT.search(text) is None:
-        return
-    ends = [0, *(end.end() for end in _CLAUSE_END.finditer(text)), len(text)]
-    clause = 0
-    is_called: dict[int, bool] = {}
-    for written in _HASH.finditer(text):
-        if written[1].isdigit() or written[1].isalpha():
-            continue  # a number, or a word such as `defaced`
-        if not is_strict and _BLANK_HASH.search(written[1]):
-            continue  # a placeholder
-        before = text[max(0, written.start() - _MAX_ADDRESS) : written.start()]
-        if "://" in before and not any(map(str.isspace, before[before.rindex("://") :])):
-            continue  # part of an address
-        while ends[clause + 1] <= written.start():
-            clause += 1
-        if clause not in is_called:
-            is_called[clause] = is_in_column or _CALLS_COMMIT.search(text[ends[clause] : ends[clause + 1]]) is not None
-        if is_called[clause]:
-            start, end = written.span()
-            yield Claim("commit", written[0], segment.line, segment, name=written[1], start=start, end=end)

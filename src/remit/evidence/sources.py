@@ -15,7 +15,6 @@ from remit.errors import UsageError
 from remit.evidence.find_commands import CommandFinder
 from remit.evidence.find_names import NameFinder
 from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex, Transcript, read_receipts
-from remit.evidence.renamed_symbols import SymbolRenames
 from remit.evidence.token_match import TokenStore
 from remit.workspace.commit import Commit, Commits
 from remit.workspace.definitions import ParsingProcess
@@ -69,15 +68,7 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
         """Return whether the history of the checkout has a folder that is not in it any more."""
         if self.workspace is None or self.has_rev:
             return False
-        self.history.restart()
-        return bool(self.history.removed({name: None}))
-
-    @cached_property
-    def renames(self) -> SymbolRenames:
-        """What follows renamed symbols through the history; all documents of a run share it."""
-        if self.workspace is None:
-            raise UsageError("the history needs a checkout")
-        return SymbolRenames(self.workspace, self.history, self.name_finder(self.workspace), self.parsing)
+        return bool(self.history.removed([name]))
 
     @cached_property
     def tokens(self) -> TokenStore:

@@ -68,7 +68,7 @@ def facts_of(verdicts: Sequence[Verdict], revision: str = "") -> dict[str, Any]:
     claims = [claim for verdict in verdicts for claim in claims_of(verdict.evidence)]
     outcomes = count_outcomes(claims)
     first = verdicts[0] if verdicts else None
-    named = next((verdict.revision.commit for verdict in verdicts if verdict.revision.commit), None)
+    named = next((verdict.revision for verdict in verdicts if verdict.revision), None)
     return {
         "kind": first.kind if first else "",
         "profile": first.profile if first else "",

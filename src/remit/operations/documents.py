@@ -138,7 +138,6 @@ class Verify(msgspec.Struct, frozen=True, kw_only=True):
         bool, described("Show the corrections of paths and lines as a diff, and ask before they are written.", on=CLI)
     ] = False
     write: Annotated[bool, described("With --fix: write the corrections without asking.", on=CLI)] = False
-    full_paths: Annotated[bool, described("With --fix: also write short paths that hold in full.", on=CLI)] = False
     record: Record = False
     attest: Attest = None
     form: Annotated[
@@ -266,8 +265,8 @@ def check_texts(texts: Iterable[NamedText], options: Options, sources: Sources) 
             yield replace(verdict, path=text.name)
 
 
-def verify_texts(root: Path, wanted: Verify, texts: Iterable[NamedText], documents: Sequence[str] = ()) -> Verified:
-    """Return whether the claims of texts hold in a checkout. `documents` names all of the texts that are in it.
+def verify_texts(root: Path, wanted: Verify, texts: Iterable[NamedText]) -> Verified:
+    """Return whether the claims of texts hold in a checkout.
 
     Corrections are found, if they are wanted, and not written.
     """
@@ -283,15 +282,13 @@ def verify_texts(root: Path, wanted: Verify, texts: Iterable[NamedText], documen
             sources = replace(sources, before=before)
             affected = AffectedClaims(before, change, options, sources, partial(_path_in, root))
         opened.enter_context(sources)
-        if sources.workspace is not None and len(documents) > 1:
-            sources.history.documents = [_path_in(root, name) for name in documents]
         for text in texts:
             if affected is not None:
                 found = affected.check(text.source, text.name)
                 verdicts += found.verdicts
                 proposed += _proposed(text, found, options, sources) if wanted.form == "json" else []
             elif wanted.fix and text.file is not None:
-                fixed = fix_source(text.source, text.name, options, sources, completes=wanted.full_paths)
+                fixed = fix_source(text.source, text.name, options, sources)
                 verdicts += fixed.before
                 waiting += [Correction(text, fixed)] if fixed.fixes else []
             else:
@@ -314,7 +311,7 @@ def _proposed(text: NamedText, affected: Affected, options: Options, sources: So
     if text.file is None or not reported:
         return []
     fixed = fix_source(text.source, text.name, options, sources, affected.whole)
-    chosen = [fix for fix in fixed.fixes if any((fix.line, target.text) in reported for target in fix.targets)]
+    chosen = [fix for fix in fixed.fixes if (fix.line, fix.old) in reported]
     return Correction(text, fixed._replace(fixes=chosen)).shapes
 
 

@@ -23,7 +23,6 @@ from remit.evidence.model import (
     Seen,
     Then,
 )
-from remit.evidence.revisions import Revision
 from remit.merging.merge_data import Merge, MergedFinding
 from remit.reports.accusations import why_text
 from remit.reports.layout import schema_of
@@ -153,7 +152,7 @@ class ResultShape(msgspec.Struct, kw_only=True):
     #: Every claim in the order of the text; a quote and its location are one claim.
     claims: list[ClaimShape]
     #: The commit that the claims were checked against; null for the files on disk.
-    revision: Revision
+    revision: str | None
     #: The lines of the file with text that are not part of the result; only their claims are checked.
     lines_outside: int = 0
     #: The findings that a person dismissed. They change nothing in the verdict.

@@ -299,17 +299,8 @@ def history_problems(verdicts: Iterable[Verdict]) -> list[str]:
 
 
 def revision_text(verdict: Verdict) -> str:
-    """Return which files a document was checked against: the files on disk, or `commit 1a2b3c4d5e6f (--rev)`.
-
-    The commit that a text states is only its date.
-    """
-    revision = verdict.revision
-    if revision.commit is not None:
-        return f"commit {revision.commit[:12]} ({revision.source})"
-    if not revision.absent:
-        return "the files on disk"
-    stated = escape_control(revision.absent[:12])
-    return f"the files on disk; the text states the commit {stated}, which the repository does not have"
+    """Return which files a document was checked against: the files on disk, or `commit 1a2b3c4d5e6f (--rev)`."""
+    return f"commit {verdict.revision[:12]} (--rev)" if verdict.revision is not None else "the files on disk"
 
 
 def change_text(verdicts: Sequence[Verdict], base: str, *, is_empty: bool = False) -> str:

@@ -69,7 +69,6 @@ CATALOG = (
     "evidence/reference-outdated",
     "evidence/command-missing",
     "evidence/test-missing",
-    "evidence/commit-missing",
     "evidence/finding-without-reference",
     "evidence/line-missing",
     "evidence/single-source",

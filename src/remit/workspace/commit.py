@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import islice
 
 from remit.errors import EnvironmentBroken, UsageError
-from remit.lazy import lazy_pattern
 from remit.workspace.files import MAX_LISTED, Absent, SourceFile
-from remit.workspace.git import remote_addresses
-from remit.workspace.past_files import HistoryUnreadable, Objects, PastFiles, Repository, TimeLimit
-from remit.workspace.safe_git import SECONDS, GitLimitReached, decode_output, found_by_git, run_git
+from remit.workspace.past_files import HistoryUnreadable, Objects, PastFiles, Repository
+from remit.workspace.safe_git import GitLimitReached, decode_output, found_by_git, run_git
 
 #: At most this many commits are looked up for the documents of one run.
 MAX_COMMITS = 50
-_TAG = lazy_pattern(r"[\w.+\-]{1,200}")
 _VERIFY = ("rev-parse", "--verify", "--quiet")
 
 
@@ -37,19 +34,14 @@ class Commit(PastFiles):
         top = found_by_git(folder) or folder
         below = os.path.relpath(folder, top).replace(os.sep, "/")
         prefix = "" if below == "." else f"{below}/"
-        self._limit = TimeLimit(SECONDS)
-        super().__init__(root, prefix, name, Objects(Repository(top, prefix, name), self._limit))
+        super().__init__(root, prefix, name, Objects(Repository(top, prefix, name)))
 
     @contextmanager
     def _reporting(self, what: str) -> Iterator[None]:
         """Raise an error that states what git could not read."""
-        self._limit.restart()
         try:
             yield
         except HistoryUnreadable as error:
-            if error.problem == "limit":
-                late = f"git cat-file took longer than {SECONDS:g} seconds and was stopped"
-                raise GitLimitReached(f"{late}; check the repository with `git fsck`") from error
             is_partial = run_git(self.folder, "config", "--get-regexp", r"^remote\..*\.promisor$")
             advice = "the clone is partial; run `git fetch --refetch --no-filter`" if is_partial else ""
             text = f"git cannot read {what} of {self.id}; {advice or 'run `git fsck` to find the cause'}"
@@ -69,30 +61,16 @@ class Commit(PastFiles):
 
 
 class Commits:
-    """The commits that documents name, each opened once. `get` only accepts ids; `tagged` has that of a tag."""
+    """The commits that documents name, each opened once. `get` only accepts ids."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self._root = os.path.realpath(root)
         self._opened: dict[str, Commit | None] = {}
         self._in_history: dict[str, bool] = {}
-        self._tags: dict[str, str] = {}
 
     @cached_property
     def _top(self) -> str | None:
         return found_by_git(self._root)
-
-    @property
-    def has_git(self) -> bool:
-        """Whether the checkout belongs to a git repository."""
-        return self._top is not None
-
-    @cached_property
-    def repositories(self) -> frozenset[str]:
-        """The names of the repository on its servers, `owner/name` in lower case; empty if it has no remote."""
-        if self._top is None:
-            return frozenset()
-        paths = (address.split("://", 1)[1].partition("/")[2] for address in remote_addresses(self._top))
-        return frozenset(path.strip("/").lower().removesuffix(".git") for path in paths)
 
     def get(self, name: str, *, is_from_top: bool = False) -> Commit | None:
         """Return the commit with this id or prefix of an id, or None if the repository does not have it.
@@ -112,16 +90,6 @@ class Commits:
         if inner not in self._opened:
             self._opened[inner] = Commit(self._root, commit.id)
         return self._opened[inner]
-
-    def tagged(self, name: str) -> str:
-        """Return the id of the commit of a tag, or an empty string if the repository does not have the tag."""
-        if name not in self._tags:
-            found: bytes | None = None
-            if self._top is not None and len(self._tags) < MAX_COMMITS and _TAG.fullmatch(name):
-                with suppress(GitLimitReached):
-                    found = run_git(self._top, *_VERIFY, "--end-of-options", f"refs/tags/{name}^{{commit}}")
-            self._tags[name] = decode_output(found or b"").strip()
-        return self._tags[name]
 
     def is_in_history(self, commit: str) -> bool:
         """Return whether a commit is the one that is checked out, or one of those before it."""

@@ -238,20 +238,11 @@ def remote_address(root: Path) -> str | None:
     """
     if root_above(root) != root.resolve():
         return None
-    remotes = _remotes(root)
-    origin = next((address for key, address in remotes if key == "remote.origin.url"), None)
-    return public_address(origin or next((address for _, address in remotes), ""))
-
-
-def remote_addresses(root: str | os.PathLike[str]) -> list[str]:
-    """Return the public addresses of all remotes of a checkout."""
-    return [address for _, written in _remotes(root) if (address := public_address(written)) is not None]
-
-
-def _remotes(root: str | os.PathLike[str]) -> list[tuple[str, str]]:
     listed = run_git(root, "config", "-z", "--get-regexp", r"^remote\..*\.url$") or b""
     pairs = (entry.partition("\n") for entry in decode_output(listed).split("\0"))
-    return [(key, address) for key, _, address in pairs if address]
+    remotes = [(key, address) for key, _, address in pairs if address]
+    origin = next((address for key, address in remotes if key == "remote.origin.url"), None)
+    return public_address(origin or next((address for _, address in remotes), ""))
 
 
 _COPY_STYLE = lazy_pattern(r"[\w.-]+@([\w.-]+):(?!//)(\S+)")

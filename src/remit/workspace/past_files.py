@@ -1,23 +1,19 @@
 """The files of past commits, read through one `git cat-file` for all commits.
 
 Trees and files that several commits share are read once, so hundreds of commits cost two processes. No filter runs, and
-no missing object is fetched. Everything shares one time limit: what was not read when it is reached stays unknown, and
-`TimeLimit.problem` states it.
+no missing object is fetched.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import subprocess
-import threading
 import time
 import unicodedata
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from types import TracebackType
 from typing import IO, Literal, NamedTuple
 
 from remit.errors import EnvironmentBroken
@@ -35,7 +31,7 @@ from remit.workspace.files import (
 )
 from remit.workspace.git import renamed_files, untracked_files
 from remit.workspace.paths import is_absolute, normalize_path
-from remit.workspace.safe_git import GitLimitReached, decode_output, kill, start_git, within_limit
+from remit.workspace.safe_git import GitLimitReached, decode_output, start_git, within_limit
 
 #: Why the history is not completely known; empty: it is.
 Problem = Literal["", "no-git", "no-commit", "shallow", "partial", "revision", "limit", "failed"]
@@ -50,65 +46,18 @@ _MAX_LOST, _MAX_UNTRACKED = 20, 500
 _MAX_LINKS = 40
 _PIECE = 64 * 1024
 _CLOSING_SECONDS = 5.0
-_WATCH_SECONDS = 0.1
+#: A git that takes longer for one question hangs, for example at a pipe among the objects: that is an error.
+HANGS_AFTER = 600.0
 _FOLDER = "40000"
 _HEX = lazy_pattern(r"[0-9a-f]{4,64}")
 
 
 class HistoryUnreadable(EnvironmentBroken):
-    """An object of the history cannot be read, or the time is over."""
+    """A part of the history cannot be read, or was not looked at."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(f"the history cannot be read: {problem}")
         self.problem: Problem = problem
-
-
-class TimeLimit:
-    """The seconds that the history may take. They count inside its `with` blocks, which may be nested."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self._left = seconds
-        self._entered = 0.0
-        self._depth = 0
-        self.problem: Problem = ""
-        self._is_stopped = False
-        #: The git processes that run now.
-        self.processes: set[subprocess.Popen[bytes]] = set()
-
-    def __enter__(self) -> None:
-        if not self._depth:
-            self._entered = time.monotonic()
-        self._depth += 1
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._depth -= 1
-        if not self._depth:
-            self._left -= time.monotonic() - self._entered
-
-    @property
-    def left(self) -> float:
-        """The seconds that are left; 0 if none are."""
-        return max(0.0, self._left - (time.monotonic() - self._entered if self._depth else 0.0))
-
-    def restart(self, seconds: float | None = None) -> None:
-        """Allow the whole time again, or some seconds."""
-        self._left = self.seconds if seconds is None else seconds
-        self._is_stopped = False
-
-    def stop(self) -> None:
-        """End the time and the processes that run now. What they miss is not a problem any more."""
-        self._left = 0.0
-        self._is_stopped = True
-        for process in list(self.processes):
-            kill(process)
-
-    def note(self, problem: Problem) -> None:
-        """Record why the history is not complete; the first reason stays."""
-        if not self._is_stopped:
-            self.problem = self.problem or problem
 
 
 class Repository(NamedTuple):
@@ -122,6 +71,8 @@ class Repository(NamedTuple):
     is_shallow: bool = False
     #: Whether objects may be missing.
     is_partial: bool = False
+    #: What switches off the filters of the repository.
+    settings: Mapping[str, str] = {}
 
 
 class TreeEntry(NamedTuple):
@@ -153,11 +104,11 @@ class _Object(NamedTuple):
 class Objects:
     """Reads commits, trees and files by their ids. Trees and files that several commits share are read once."""
 
-    def __init__(self, repository: Repository, limit: TimeLimit) -> None:
+    def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._limit = limit
-        self._problem: Problem = "partial" if repository.is_partial else "failed"
-        self._processes: dict[str, _Process] = {}
+        #: Why an object cannot be read; empty: none was missing.
+        self.problem: Problem = ""
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._commits: dict[str, CommitData | None] = {}
         self._trees: dict[str, dict[str, TreeEntry]] = {}
         self._tree_entries = 0
@@ -204,8 +155,12 @@ class Objects:
             else:
                 is_missing = True
         if is_missing:
-            self._limit.note(self._problem)
-            raise HistoryUnreadable(self._problem)
+            raise self._unreadable()
+
+    def _unreadable(self) -> HistoryUnreadable:
+        """Note that an object cannot be read, and return the error that states it."""
+        self.problem = "partial" if self._repository.is_partial else "failed"
+        return HistoryUnreadable(self.problem)
 
     def _add_tree(self, name: str, data: bytes) -> dict[str, TreeEntry]:
         if self._tree_entries > _MAX_TREE_ENTRIES:
@@ -281,74 +236,31 @@ class Objects:
     @contextmanager
     def _asked(self, mode: str, names: list[str]) -> Iterator[IO[bytes]]:
         """Send one portion of names to `git cat-file` and return the pipe with its answers, which must all be read."""
-        with self._limit:
-            is_answered = False
-            try:
-                if not self._limit.left:
-                    raise GitLimitReached("no time is left for git cat-file")
-                if mode not in self._processes:
-                    self._processes[mode] = _Process(self._repository.top, mode)
-                with self._processes[mode].within(self._limit.left) as (pipe_in, pipe_out):
-                    pipe_in.write("".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape"))
-                    pipe_in.flush()
-                    yield pipe_out
-                is_answered = True
-            except (GitLimitReached, OSError, ValueError) as error:
-                # Git also stops because it must not fetch an object that a partial clone lacks.
-                problem = "limit" if isinstance(error, GitLimitReached) else self._problem
-                self._limit.note(problem)
-                raise HistoryUnreadable(problem) from None
-            finally:
-                if not is_answered:  # the next question would get the rest of these answers
-                    self.close()
+        is_answered = False
+        try:
+            if mode not in self._processes:
+                self._processes[mode] = start_git(self._repository.top, "cat-file", mode, has_input=True)
+            process = self._processes[mode]
+            if process.stdin is None or process.stdout is None:
+                raise OSError("git cat-file has no pipes")
+            with within_limit(process, HANGS_AFTER, "cat-file"):
+                process.stdin.write("".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape"))
+                process.stdin.flush()
+                yield process.stdout
+            is_answered = True
+        except (OSError, ValueError):
+            # Git also stops because it must not fetch an object that a partial clone lacks.
+            raise self._unreadable() from None
+        finally:
+            if not is_answered:  # the next question would get the rest of these answers
+                self.close()
 
     def close(self) -> None:
         """End the git processes; they are started again when needed."""
         processes, self._processes = self._processes, {}
         for process in processes.values():
-            process.close()
-
-
-class _Process:
-    """A running `git cat-file`. One thread kills it if an exchange takes too long: one for each would be slow."""
-
-    def __init__(self, top: str, mode: str) -> None:
-        self._git = start_git(top, "cat-file", mode, has_input=True)
-        self._deadline = math.inf
-        self._is_killed = False
-        self._is_closed = threading.Event()
-        self._watch = threading.Thread(target=self._kill_late, daemon=True)
-        self._watch.start()
-
-    def _kill_late(self) -> None:
-        while not self._is_closed.wait(_WATCH_SECONDS):
-            if time.monotonic() > self._deadline:
-                self._is_killed = True
-                kill(self._git)
-                return
-
-    @contextmanager
-    def within(self, seconds: float) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-        """Return the pipes for one exchange. Raises `GitLimitReached` if it takes longer."""
-        if self._git.stdin is None or self._git.stdout is None:
-            raise OSError("git cat-file has no pipes")
-        self._deadline = time.monotonic() + seconds
-        try:
-            yield self._git.stdin, self._git.stdout
-        except OSError:
-            if not self._is_killed:
-                raise
-        finally:
-            self._deadline = math.inf
-        if self._is_killed:
-            raise GitLimitReached("git cat-file took too long and was stopped")
-
-    def close(self) -> None:
-        """End the process."""
-        self._is_closed.set()
-        self._watch.join()
-        with suppress(GitLimitReached), within_limit(self._git, _CLOSING_SECONDS, "cat-file"):
-            self._git.communicate()
+            with process, suppress(GitLimitReached), within_limit(process, _CLOSING_SECONDS, "cat-file"):
+                process.communicate()
 
 
 def _portions(names: Sequence[str]) -> Iterator[list[str]]:
@@ -551,20 +463,16 @@ def _composed(tree: dict[str, TreeEntry], part: str) -> str:
     return next((name for name in tree if not name.isascii() and unicodedata.normalize("NFC", name) == wanted), part)
 
 
-def disk_renames(newest: PastFiles, workspace: Workspace, gone: Sequence[str], limit: TimeLimit) -> dict[str, str]:
+def disk_renames(newest: PastFiles, workspace: Workspace, gone: Sequence[str]) -> dict[str, str]:
     """Return the new path of files of the newest commit that were renamed since, in the index or only on disk.
 
     A file that git does not know is a renamed one if it alone has the content of the file that is gone.
     """
     if not isinstance(workspace, WorkTree):
         return {}
-    try:
-        renamed = {old: new for new, old in renamed_files(workspace.folder, newest.id).items()}
-        lost = [path for path in gone if path not in renamed][:_MAX_LOST]
-        untracked = untracked_files(workspace.folder) if lost else []
-    except GitLimitReached:
-        limit.note("limit")
-        return {}
+    renamed = {old: new for new, old in renamed_files(workspace.folder, newest.id).items()}
+    lost = [path for path in gone if path not in renamed][:_MAX_LOST]
+    untracked = untracked_files(workspace.folder) if lost else []
     contents: dict[str, list[str]] = {}
     for name in untracked[:_MAX_UNTRACKED]:
         file = workspace.read(name)

@@ -80,7 +80,7 @@ def attest_verdicts(
         path,
         documents,
         root=root,
-        commits=[verdict.revision.commit for verdict in verdicts],
+        commits=[verdict.revision for verdict in verdicts],
         properties=check_properties(verdicts, options),
         policy=check_policy(options),
     )

@@ -82,9 +82,8 @@ def command(wanted: Verify) -> int:
     _refuse_conflicts(wanted)
     documents = Documents() if wanted.attest is not None else None
     chosen = _texts(wanted)
-    names = [display_name(file) for file in chosen.files if file]
     with SlowNotice() as notice:
-        answer = verify_texts(chosen.root, wanted, read_documents(chosen.files, documents, notice.update), names)
+        answer = verify_texts(chosen.root, wanted, read_documents(chosen.files, documents, notice.update))
     if answer.waiting and _may_write(answer, wanted):
         answer = write_corrections(answer)
     if answer.problem:
@@ -105,8 +104,6 @@ def _refuse_conflicts(wanted: Verify) -> None:
         raise UsageError("--fix changes the files; run --attest afterwards, without --fix")
     if wanted.write and not wanted.fix:
         raise UsageError("--write writes what --fix corrects; add --fix")
-    if wanted.full_paths and not wanted.fix:
-        raise UsageError("--full-paths completes what --fix writes; add --fix")
     if wanted.explain is not None and wanted.form != "text":
         raise UsageError("--explain prints text; remove --format")
     if wanted.affected_by is None:

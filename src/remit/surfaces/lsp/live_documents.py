@@ -33,8 +33,6 @@ UNDATED: Options = replace(OPTIONS, with_history=False)
 _MARGIN = 40
 #: A longer part is not faster than the whole document.
 _MAX_PART = 500
-#: Seconds that the history has for a quick fix; without its answer, short paths are not completed.
-_HISTORY_SECONDS = 1.0
 _FENCE = lazy_pattern(r"[ \t>]*(`{3,}(?=[^`]*$)|~{3,})(.*)")
 _HEADING = lazy_pattern(r"#{1,6}[ \t]")
 #: Lines that claims elsewhere depend on: headings, targets of links, anchors.
@@ -139,14 +137,12 @@ class Checkout:
         text = _part_of(lines, part)
         verdict = self._verdict(snapshot, text, UNDATED)
         dated = replace(verdict, evidence=replace(verdict.evidence, checked=dates.applied(verdict.evidence.checked)))
-        fixed = fix_checked(
-            text, snapshot.path, [dated], UNDATED, self._sources, completes=True, seconds=_HISTORY_SECONDS
-        )
+        fixed = fix_checked(text, snapshot.path, [dated], UNDATED, self._sources)
         self._sources.end_processes()  # the server runs on
         corrected = fixed.text.split("\n")
         targets: dict[int, list[str]] = {}
         for fix in fixed.fixes:
-            targets.setdefault(fix.line, []).extend(format_location(target.place) for target in fix.targets)
+            targets.setdefault(fix.line, []).append(format_location(fix.target))
         return [
             LineCorrection(number, lines[number - 1], corrected[number - 1], tuple(dict.fromkeys(names)))
             for number, names in sorted(targets.items())
