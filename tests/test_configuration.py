@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from remit.configuration import FILE_ONLY, SETTINGS, find_file, load
+from remit.configuration import SETTINGS, find_file, load
 from remit.errors import ConfigurationError
 
 
@@ -22,10 +22,12 @@ def checkout(tmp_path: Path) -> Path:
 def error_text(
     folder: Path, text: str = "", environment: dict[str, str] | None = None, name: str = "remit.toml"
 ) -> str:
+    """Return the error for a file that the person names."""
     if text:
         (folder / name).write_text(text, encoding="utf-8")
+    named = {"REMIT_CONFIG": str(folder / name)} if (folder / name).exists() else {}
     with pytest.raises(ConfigurationError) as raised:
-        load(folder, environment or {})
+        load(folder, {**named, **(environment or {})})
     assert raised.value.exit_code == 2
     assert "\n" not in str(raised.value)
     return str(raised.value)
@@ -38,16 +40,16 @@ def test_values_are_defaults_without_file_and_variables(checkout: Path) -> None:
 
 
 def test_remit_toml_is_read_and_named_as_the_source(checkout: Path) -> None:
-    (checkout / "remit.toml").write_text('profile = "v1"\n[check]\nselect = ["CNF"]\noverrides = {raw-dump = "logs"}\n')
+    (checkout / "remit.toml").write_text('profile = "v1"\n[verify]\nexclude = ["a/**"]\n')
     found = load(checkout, {})
-    assert (found["profile"], found["check.select"], found["check.overrides"]) == ("v1", ["CNF"], {"raw-dump": "logs"})
+    assert (found["profile"], found["verify.exclude"]) == ("v1", ["a/**"])
     assert found.values["profile"].source == str(checkout / "remit.toml")
-    assert found.values["check.ignore"].source == "default"
+    assert found.values["verify.documents"].source == "default"
 
 
 def test_dotted_key_is_the_same_as_a_table(checkout: Path) -> None:
-    (checkout / "remit.toml").write_text('check.ignore = ["EVD"]\nmerge.weights = {a = 2, "b/security" = 0.5}\n')
-    assert load(checkout, {})["check.ignore"] == ["EVD"]
+    (checkout / "remit.toml").write_text('verify.exclude = ["a"]\nmerge.weights = {a = 2, "b/security" = 0.5}\n')
+    assert load(checkout, {})["verify.exclude"] == ["a"]
     assert load(checkout, {})["merge.weights"] == {"a": 2, "b/security": 0.5}
 
 
@@ -114,25 +116,157 @@ def test_worktree_with_a_git_file_is_a_checkout(tmp_path: Path) -> None:
     assert find_file(tmp_path / "worktree") is None
 
 
-def test_variable_takes_precedence_over_the_file_and_is_named_as_the_source(checkout: Path) -> None:
-    (checkout / "remit.toml").write_text('profile = "v1"\n[check]\nignore = ["CNF"]\n')
-    variables = {"REMIT_PROFILE": "lenient", "REMIT_CHECK_IGNORE": " EVD, raw-dump,,", "REMIT_MERGE_THRESHOLD": "62.5"}
+def test_the_persons_sources_come_before_the_checkout_and_are_named(checkout: Path, tmp_path: Path) -> None:
+    (checkout / "remit.toml").write_text('profile = "v1"\n[verify]\nexclude = ["a"]\ndocuments = ["b"]\n')
+    own = tmp_path / "config" / "remit" / "config.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text('profile = "v2"\nplugin_path = ["mine"]\n[verify]\nexclude = ["c"]\n[check]\nignore = ["CNF"]\n')
+    named = tmp_path / "ci.toml"
+    named.write_text('plugin_path = ["named"]\n[check]\nignore = ["RES"]\n')
+    variables = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "REMIT_CONFIG": str(named)}
+    found = load(checkout, {**variables, "REMIT_VERIFY_EXCLUDE": "d", "REMIT_PLUGIN_PATH": "/last"})
+    assert found.values["profile"] == ("v2", str(own))
+    assert found.values["check.ignore"] == (["RES"], str(named))
+    assert found.values["verify.exclude"] == (["d"], "REMIT_VERIFY_EXCLUDE")
+    assert found.values["verify.documents"] == (["b"], str(checkout / "remit.toml"))
+    assert found["plugin_path"] == ["/last", str(tmp_path / "named"), str(own.parent / "mine")]
+
+
+def test_a_named_file_that_is_missing_is_an_error(checkout: Path) -> None:
+    assert "No such file" in error_text(checkout, environment={"REMIT_CONFIG": str(checkout / "gone.toml")})
+
+
+#: Every key that grants, with a value; what follows the key in a file.
+GRANTS = {
+    "database_url": '"postgresql://u@127.0.0.1:1/x"',
+    "model": '"anthropic:x"',
+    "models": '{fast = "anthropic:x"}',
+    "max_turns": "999",
+    "mcp_servers": '{x = "sh -c id"}',
+    "commands": '{ruff = "sh -c id"}',
+    "plugin_path": '["/tmp"]',
+    "allow_tools": '["Bash"]',
+    "policy": '"open"',
+    "redact": '"off"',
+    "limits.tokens": "1",
+    "limits.cost": "1000",
+    "limits.seconds": "1",
+    "check.select": '["CNF"]',
+    "check.ignore": '["EVD"]',
+    "check.overrides": '{raw-dump = "logs"}',
+    "gate.limits": "{files = 900}",
+    "gate.agents": '{explore = "x"}',
+    "gate.trivial_edits": '"direct"',
+    "gate.exceptions": "[]",
+    "gate.others": '"off"',
+    "gate.under_contract": '["x"]',
+    "notices.webhook": '"http://127.0.0.1:1/"',
+    "takeover_seconds": "1",
+    "shutdown_seconds": "1",
+}
+
+
+@pytest.mark.parametrize("name", ["remit.toml", "pyproject.toml"])
+@pytest.mark.parametrize("key", GRANTS)
+def test_a_grant_in_a_checkout_is_named_and_not_obeyed_and_a_named_file_grants_it(
+    checkout: Path, key: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header = "[tool.remit]\n" if name == "pyproject.toml" else "# ours\n"
+    (checkout / name).write_text(f"{header}{key} = {GRANTS[key]}\n")
+    found = load(checkout, {})
+    assert found.values[key].source == "default"
+    note = f"{name}:2 {key} is not read from a checkout; use --config {name} or your own configuration"
+    assert found.notes == (note,)
+    assert capsys.readouterr().err == f"remit: {note}\n"
+    granted = load(checkout, {"REMIT_CONFIG": str(checkout / name)})
+    assert granted.values[key].source == str(checkout / name)
+    assert granted.notes == ()
+
+
+def test_every_key_that_a_checkout_may_set_describes() -> None:
+    describes = {setting.key for setting in SETTINGS if setting.checkout != "no"}
+    assert not describes & set(GRANTS)
+    assert {s.key for s in SETTINGS if s.checkout == "lowers"} == {"merge.threshold"}
+    assert {s.key for s in SETTINGS if s.checkout == "adds"} == {"paths.code", "paths.tests", "paths.spec"}
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("# one\n\n[mcp_servers]\nx = 'sh'\n", 3),
+        ("profile = 'v1'\n[ check ]\nselect = []\n", 3),
+        ("gate.others = 'off'\n", 1),
+        ("profile = 'v1'\n\n[[gate.exceptions]]\nrule = 'edit-code'\n", 3),
+    ],
+)
+def test_a_note_names_the_line(checkout: Path, text: str, line: int) -> None:
+    (checkout / "remit.toml").write_text(text)
+    assert [note.partition(" ")[0] for note in load(checkout, {}).notes] == [f"remit.toml:{line}"]
+
+
+def test_a_checkout_only_lowers_the_threshold(checkout: Path) -> None:
+    (checkout / "remit.toml").write_text("merge.threshold = 60\n")
+    assert load(checkout, {})["merge.threshold"] == 60
+    assert load(checkout, {"REMIT_MERGE_THRESHOLD": "70"})["merge.threshold"] == 70
+    (checkout / "remit.toml").write_text("merge.threshold = 95\n")
+    found = load(checkout, {})
+    assert found["merge.threshold"] == 80
+    assert "remit.toml:1 merge.threshold of a checkout only counts below 80" in found.notes[0]
+
+
+def test_a_checkout_only_adds_paths(checkout: Path) -> None:
+    (checkout / "remit.toml").write_text('[paths]\ntests = ["spec/**"]\n')
+    assert load(checkout, {})["paths.tests"] == ["spec/**"]
+    found = load(checkout, {"REMIT_PATHS_TESTS": "a/*.{js,ts},b"})
+    assert found["paths.tests"] == ["a/*.{js,ts}", "b", "spec/**"]
+
+
+def test_the_profile_of_a_checkout_is_never_claims_for_a_client(checkout: Path) -> None:
+    (checkout / "remit.toml").write_text('profile = "claims"\n')
+    assert load(checkout, {})["profile"] == "claims"
+    found = load(checkout, {}, in_hook=True)
+    assert found["profile"] == "v2"
+    assert "profile of a checkout is never claims" in found.notes[0]
+    assert load(checkout, {"REMIT_PROFILE": "claims"}, in_hook=True)["profile"] == "claims"
+
+
+def test_an_unknown_or_invalid_key_of_a_checkout_is_named_and_not_read(checkout: Path) -> None:
+    (checkout / "remit.toml").write_text('profil = "v1"\nverify.exclude = "a"\nverify.documents = ["b"]\n')
+    found = load(checkout, {})
+    assert [note.partition(",")[0] for note in found.notes] == [
+        "remit.toml:1 there is no setting 'profil'",
+        "remit.toml:2 verify.exclude must be a list of strings (globs of documents that `remit verify` leaves out)",
+    ]
+    assert (found["verify.exclude"], found["verify.documents"]) == ([], ["b"])
+    (checkout / "remit.toml").write_text("profile = \n")
+    assert load(checkout, {}).notes[0].endswith("the file is not read")
+
+
+def test_an_unknown_key_of_the_person_is_only_named_in_a_hook(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout / "remit.toml").write_text('profil = "v1"\nprofile = "v1"\n')
+    variables = {"REMIT_CONFIG": str(checkout / "remit.toml"), "REMIT_RUNNERS": "{}"}
+    found = load(checkout, variables, in_hook=True)
+    assert found["profile"] == "v1"
+    assert [note.partition(":")[0] for note in found.notes] == ["remit.toml", "REMIT_RUNNERS"]
+    assert capsys.readouterr().err == ""
+
+
+def test_a_removed_key_says_what_stands_in_for_it(checkout: Path) -> None:
+    message = error_text(checkout, "[budget]\ntokens = 4\n")
+    assert message == "remit.toml:2: there is no setting 'budget.tokens' any more. Use `limits.tokens`."
+    assert "Use `commands`." in error_text(checkout, "[runners]\nx = 'y'\n")
+    (checkout / "remit.toml").unlink()
+    assert "Use `limits.cost`." in error_text(checkout, environment={"REMIT_BUDGET_COST": "1"})
+
+
+def test_variables_hold_lists_and_tables(checkout: Path) -> None:
+    variables = {"REMIT_CHECK_IGNORE": " EVD, raw-dump,,", "REMIT_MODELS": '{fast = "a:b"}', "REMIT_CHECK_SELECT": ""}
     found = load(checkout, variables)
-    assert found.values["profile"] == ("lenient", "REMIT_PROFILE")
-    assert found["check.ignore"] == ["EVD", "raw-dump"]
-    assert found["merge.threshold"] == 62.5
-
-
-def test_empty_list_in_a_variable_clears_the_list_of_the_file(checkout: Path) -> None:
-    (checkout / "remit.toml").write_text('check.ignore = ["CNF"]\n')
-    assert load(checkout, {"REMIT_CHECK_IGNORE": ""})["check.ignore"] == []
-
-
-def test_tables_have_no_variable() -> None:
-    without = {setting.key for setting in SETTINGS if setting.variable is None}
-    assert without == {setting.key for setting in SETTINGS if setting.shape in FILE_ONLY}
-    assert {"gate.limits", "gate.paths", "gate.agents", "gate.exceptions"} <= without
-    assert {"check.overrides", "agents.kinds", "models", "runners", "queue_limits", "merge.weights"} <= without
+    assert (found["check.ignore"], found["models"]) == (["EVD", "raw-dump"], {"fast": "a:b"})
+    assert found.values["check.select"] == ([], "REMIT_CHECK_SELECT")
+    assert "REMIT_MODELS must be a table of strings" in error_text(checkout, environment={"REMIT_MODELS": "fast"})
 
 
 @pytest.mark.parametrize(
@@ -147,7 +281,7 @@ def test_tables_have_no_variable() -> None:
 )
 def test_unknown_key_is_an_error_with_a_suggestion(checkout: Path, text: str, expected: str) -> None:
     message = error_text(checkout, text)
-    assert message.startswith("remit.toml: ")
+    assert message.startswith("remit.toml")
     assert expected in message
 
 
@@ -166,8 +300,7 @@ def test_unknown_key_is_an_error_with_a_suggestion(checkout: Path, text: str, ex
         ("merge.threshold = true", "merge.threshold must be a number"),
         ('merge.weights = {a = "2"}', "merge.weights must be a table of numbers"),
         ('gate.limits = {files = "2"}', "gate.limits must be a table of numbers"),
-        ('gate.paths = {code = "src/**"}', "gate.paths must be a table of lists of strings"),
-        ("gate.paths = {code = [1]}", "gate.paths must be a table of lists of strings"),
+        ('paths.code = "src/**"', "paths.code must be a list of strings"),
         ('gate.exceptions = ["edit-code"]', "gate.exceptions must be a list of tables"),
         ("[gate.exceptions]\nrule = 'edit-code'", "gate.exceptions must be a list of tables"),
         ('gate.under_contract = "qa-engineer"', "gate.under_contract must be a list of strings"),
@@ -178,9 +311,8 @@ def test_error_for_a_wrong_type_names_the_expected_type(checkout: Path, text: st
 
 
 def test_error_in_pyproject_names_that_file(checkout: Path) -> None:
-    assert error_text(checkout, "[tool.remit]\nprofile = 1\n", name="pyproject.toml").startswith(
-        "pyproject.toml: profile"
-    )
+    text = "[tool.remit]\nprofile = 1\n"
+    assert error_text(checkout, text, name="pyproject.toml").startswith("pyproject.toml:2: profile")
 
 
 def test_error_for_an_invalid_number_names_the_variable(checkout: Path) -> None:
@@ -193,7 +325,7 @@ def test_error_for_an_invalid_number_names_the_variable(checkout: Path) -> None:
 @pytest.mark.parametrize("data", [b"[tool.remit]\nprofile = \n", b"[tool.remit", b"[tool.remit]\nprofile = '\xff'\n"])
 def test_error_for_invalid_toml_is_one_line_with_the_file(checkout: Path, name: str, data: bytes) -> None:
     (checkout / name).write_bytes(data)
-    assert error_text(checkout).startswith(f"{name}: ")
+    assert error_text(checkout, name=name).startswith(f"{name}: ")
 
 
 @pytest.mark.parametrize("text", ["[[tool.remit]]\nprofile = 'v1'\n", "[tool]\nremit = 3\n"])

@@ -18,6 +18,11 @@ def instead_of(kind: Kind, name: str) -> str:
     return str(_table()[kind].get(name, ""))
 
 
+def names_of(kind: Kind) -> tuple[str, ...]:
+    """Return the removed names of a kind."""
+    return tuple(_table()[kind])
+
+
 @functools.cache
 def _table() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name("removed.toml").read_text(encoding="utf-8"))

@@ -72,7 +72,10 @@ def test_session_is_read_and_written_with_the_same_keys(gate: Path) -> None:
     assert {key: after[key] for key in kept} == {key: before[key] for key in kept}
 
 
-def test_compiled_settings_stay_effective_while_new_ones_are_invalid(site: Site, gate: Path) -> None:
+def test_compiled_settings_stay_effective_while_new_ones_are_invalid(
+    site: Site, gate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REMIT_CONFIG", str(site.project / "remit.toml"))
     values = read_compiled(str(site.project))
     assert values is not None
     assert values["version"] == "0.1.0"

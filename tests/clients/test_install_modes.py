@@ -102,7 +102,10 @@ def test_rules_and_files_of_the_user_stay_when_the_mode_changes(site: Site) -> N
 
 @pytest.mark.parametrize("mode", [[], ["--mode", "standard"]])
 @pytest.mark.usefixtures("person")
-def test_a_faulty_configuration_is_refused_before_the_question(site: Site, mode: list[str]) -> None:
+def test_a_faulty_configuration_is_refused_before_the_question(
+    site: Site, mode: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REMIT_CONFIG", str(site.project / "remit.toml"))
     (site.project / "remit.toml").write_text('[gate]\nmodes = "verify"\n')
     before = everything(site.project)
     done = site.remit("install", "codex", *mode, typed="y\n" * 3)

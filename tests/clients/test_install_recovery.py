@@ -13,7 +13,6 @@ import click
 import pytest
 from install_site import Site, everything
 
-from remit import unconfirmed
 from remit.clients.claude_code.hook_entries import hook_entries, is_ours
 from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
 from remit.clients.hooks.compiled import read_compiled
@@ -215,16 +214,6 @@ def test_declining_the_confirmation_changes_nothing(site: Site, typed: str) -> N
     done = site.remit("uninstall", typed=typed)
     assert (done.return_value, done.output.splitlines()[-1]) == (1, "nothing was changed")
     assert everything(site.project) == before
-
-
-@pytest.mark.usefixtures("person")
-def test_the_lists_of_jobs_stay_and_are_named(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    site.install()
-    unconfirmed.watch({}, 1)
-    shown = site.remit("uninstall", typed="y\n").output
-    assert "jobs made ~/.local/state/remit/watched.json, ~/.local/state/remit/lock: this stays" in shown
-    assert [path.name for path in sorted((site.home / ".local/state/remit").iterdir())] == ["lock", "watched.json"]
 
 
 @pytest.mark.usefixtures("person")

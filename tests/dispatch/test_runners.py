@@ -275,7 +275,7 @@ async def test_a_preset_gets_the_whole_task_as_one_argument(
 async def test_a_definition_cannot_add_a_command(play: Play) -> None:
     async with play({"text": "never"}) as fleet:
         fleet.registry = registry("---\nname: evil\nrunner: command\ncommand: rm -rf .\n---\nx\n")
-        with pytest.raises(UsageError, match=r"there is no command 'rm -rf \.' under `runners`"):
+        with pytest.raises(UsageError, match=r"there is no command 'rm -rf \.' under `commands`"):
             await fleet.submit(subagent_def="evil")
 
 
@@ -288,7 +288,7 @@ async def test_a_worker_without_the_command_ends_the_job_with_a_message(play: Pl
         done = await fleet.job(number)
         assert (done.outcome, done.error) == (
             "error",
-            "this worker has no command 'helper' under `runners` in its configuration",
+            "this worker has no command 'helper' under `commands` in its configuration",
         )
 
 

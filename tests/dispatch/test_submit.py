@@ -262,7 +262,7 @@ async def test_a_brief_pruned_during_a_submission_is_written_again(play: Play) -
         ("REMIT_TAKEOVER_SECONDS", "-1", "0.5"),
         ("REMIT_HUNG_SECONDS", "0", "1"),
         ("REMIT_SHUTDOWN_SECONDS", "-1", "0"),
-        ("REMIT_BUDGET_COST", "-1", "0"),
+        ("REMIT_LIMITS_COST", "-1", "0"),
     ],
 )
 def test_an_invalid_worker_setting_is_refused(

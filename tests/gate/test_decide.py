@@ -110,12 +110,9 @@ def test_invalid_settings_are_reported_and_the_defaults_are_used() -> None:
 
 def test_classes_of_paths_and_agents_are_configurable(start) -> None:
     assert start(paths={"code": ["docs/gen/**"]}).ask("Write", {"file_path": "docs/gen/a.md"}).rule == "edit-code"
-    session = start(
-        paths={"code": ["docs/generated/**"], "tests": ["spec/**"], "prose": []}, agents={"tests": "tester"}
-    )
+    session = start(paths={"tests": ["spec/**"]}, agents={"tests": "tester"})
     assert session.ask("Write", {"file_path": "spec/a.rb", "content": "x"}).delegate_to == "tester"
-    assert session.ask("Write", {"file_path": "tests/a.rb", "content": "x"}).rule == "edit-code"
-    assert session.ask("Write", {"file_path": "README.md", "content": "x"}).rule == "edit-code"
+    assert session.ask("Write", {"file_path": "tests/a.rb", "content": "x"}).delegate_to == "tester"
 
 
 def test_declarations_need_a_known_kind_a_path_and_a_reason(session) -> None:

@@ -11,14 +11,14 @@ from remit.configuration import load
 from remit.dispatch.worker_settings import load_settings
 from remit.errors import ConfigurationError
 from remit.gate.rule_texts import FIRM
-from remit.gate.settings import LIMITS, GateSettings, from_configuration, settings_mapping
+from remit.gate.settings import LIMITS, PATHS, GateSettings, from_configuration, settings_mapping
 
 EXCEPTION = '[[gate.exceptions]]\nrule = "edit-code"\npaths = ["gen/**"]\nreason = "made by a tool"\n'
 
 
 def settings(folder: Path, text: str, **environment: str) -> GateSettings:
     (folder / "remit.toml").write_text(text, encoding="utf-8")
-    return from_configuration(load(folder, environment))
+    return from_configuration(load(folder, {"REMIT_CONFIG": str(folder / "remit.toml"), **environment}))
 
 
 def test_without_configuration_the_defaults_apply(tmp_path: Path) -> None:
@@ -30,11 +30,11 @@ def test_every_setting_reaches_the_gate(tmp_path: Path) -> None:
     found = settings(
         tmp_path,
         '[gate]\nmode = "strict"\ntrivial_edits = "direct"\non_fault = "closed"\nlimits = {files = 7}\n'
-        'paths = {tests = ["checks/**"]}\nagents = {tests = "tester"}\n' + EXCEPTION + "expires = 2999-12-31\n",
+        'agents = {tests = "tester"}\n' + EXCEPTION + 'expires = 2999-12-31\n[paths]\ntests = ["checks/**"]\n',
     )
     assert (found.mode, found.trivial_edits, found.on_fault) == ("strict", "direct", "closed")
     assert found.limits == LIMITS | {"files": 7}
-    assert (found.paths["tests"], found.agents["tests"]) == (("checks/**",), "tester")
+    assert (found.paths["tests"], found.agents["tests"]) == (("checks/**", *PATHS["tests"]), "tester")
     [one] = found.exceptions
     assert (one.rule, one.paths, one.reason, one.expires) == ("edit-code", ("gen/**",), "made by a tool", "2999-12-31")
 
@@ -45,11 +45,11 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
 
 
 def test_the_mapping_survives_json(tmp_path: Path) -> None:
-    (tmp_path / "remit.toml").write_text(EXCEPTION + 'expires = 2999-12-31\n[gate.paths]\nspec = ["rfcs/**"]\n')
-    mapping = settings_mapping(load(tmp_path, {}))
+    (tmp_path / "remit.toml").write_text(EXCEPTION + 'expires = 2999-12-31\n[paths]\nspec = ["rfcs/**"]\n')
+    mapping = settings_mapping(load(tmp_path, {"REMIT_CONFIG": str(tmp_path / "remit.toml")}))
     again = GateSettings.from_mapping(json.loads(json.dumps(mapping)))
     assert again.problems == []
-    assert (again.exceptions[0].expires, again.paths["spec"]) == ("2999-12-31", ("rfcs/**",))
+    assert (again.exceptions[0].expires, again.paths["spec"]) == ("2999-12-31", ("rfcs/**", *PATHS["spec"]))
 
 
 def test_a_configured_data_folder_is_guarded(tmp_path: Path) -> None:
@@ -65,7 +65,6 @@ def test_a_configured_data_folder_is_guarded(tmp_path: Path) -> None:
         ('[gate]\non_fault = "shut"', "gate.on_fault must be one of open, closed"),
         ("[gate.limits]\nfils = 3", "gate.limits: unknown limit 'fils', did you mean 'files'?"),
         ("[gate.limits]\nfiles = -1", "gate.limits.files must be a number of at least 0, not -1"),
-        ("[gate.paths]\ntest = []", "gate.paths: unknown class 'test', did you mean 'tests'?"),
         ('[gate.agents]\nbackent = "a"', "gate.agents: unknown role 'backent', did you mean 'backend'?"),
         ('[gate.agents]\nzzz = "a"', "unknown role 'zzz'; choose one of explore, backend"),
         ('[gate.agents]\ntests = ""', "gate.agents.tests must be the name of an agent"),
@@ -96,5 +95,5 @@ def test_a_misspelt_key_of_the_gate_is_an_error_with_a_suggestion(tmp_path: Path
 
 def test_a_worker_uses_the_settings_for_its_orchestrators(tmp_path: Path) -> None:
     (tmp_path / "remit.toml").write_text('[gate]\nmode = "strict"\nlimits = {total = 90}\n')
-    found = load_settings(load(tmp_path, {}), tmp_path).gate
+    found = load_settings(load(tmp_path, {"REMIT_CONFIG": str(tmp_path / "remit.toml")}), tmp_path).gate
     assert (found.mode, found.limits["total"]) == ("strict", 90)

@@ -248,6 +248,7 @@ def test_the_path_in_the_file_is_relative_to_it_and_comes_after_the_variables(
     (tmp_path / "project/deep").mkdir()
     monkeypatch.chdir(tmp_path / "project/deep")
     monkeypatch.setenv("REMIT_PLUGIN_PATH", str(left))
+    monkeypatch.setenv("REMIT_CONFIG", str(tmp_path / "project/remit.toml"))
     bodies = [found.body for found in map(get_definition, ("a", "b")) if found]
     assert bodies == ["variable", "file"]
 

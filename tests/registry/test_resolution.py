@@ -57,9 +57,9 @@ def test_each_field_is_the_jobs_then_the_definitions_then_the_configurations_the
         "REMIT_ALLOW_TOOLS": "Read,LS,Glob",
         "REMIT_MODEL": "gpt-9",
         "REMIT_MAX_TURNS": "9",
-        "REMIT_BUDGET_TOKENS": "90",
-        "REMIT_BUDGET_COST": "0.9",
-        "REMIT_BUDGET_SECONDS": "90",
+        "REMIT_LIMITS_TOKENS": "90",
+        "REMIT_LIMITS_COST": "0.9",
+        "REMIT_LIMITS_SECONDS": "90",
     }
 
     def parts(made: Any) -> list[Any]:
@@ -159,7 +159,8 @@ def test_inherit_means_that_the_next_source_in_order_decides(monkeypatch: pytest
     assert (made.model, made.model_from) == (TABLE["haiku"], "configuration")
 
 
-def test_the_models_table_of_the_configuration_adds_names_and_changes_them() -> None:
+def test_the_models_table_of_the_configuration_adds_names_and_changes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REMIT_CONFIG", "remit.toml")
     Path("remit.toml").write_text(
         '[models]\nsonnet = "bedrock:claude-x"\nfast = "groq:llama"\ninherit = "openai:gpt-5"\n'
     )
@@ -220,7 +221,10 @@ def test_the_configuration_may_give_an_agent_its_kind_and_every_job_its_profile(
         ('policy = "strickt"', "there is no policy 'strickt', did you mean 'strict'?"),
     ],
 )
-def test_a_setting_that_no_brief_can_be_made_with_is_refused_by_its_name(line: str, words: str) -> None:
+def test_a_setting_that_no_brief_can_be_made_with_is_refused_by_its_name(
+    line: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REMIT_CONFIG", "remit.toml")
     Path("remit.toml").write_text(line + "\n")
     with pytest.raises(UsageError, match="^" + words.replace("?", r"\?").replace(".", r"\.")):
         of("")

@@ -14,17 +14,16 @@ from pathlib import Path
 import pytest
 from support.running import Play, tools
 
-from remit.configuration import load, settings_digests
+from remit.configuration import load
 from remit.dispatch.health import HealthFact, _sandbox
 from remit.dispatch.tools import sandbox, toolbox
 from remit.dispatch.tools.deciding import deciding_entries
 from remit.dispatch.tools.tool_types import ToolLimits, ToolOutput
 from remit.dispatch.tools.toolbox import Toolbox
 from remit.dispatch.worker_settings import load_settings
-from remit.errors import ConfigurationError, UsageError
+from remit.errors import UsageError
 from remit.registry.tools import OFFERED
 from remit.testing import registry
-from remit.unconfirmed import confirm, settle
 
 pytest_plugins = ("support.running",)
 pytestmark = pytest.mark.process
@@ -267,58 +266,6 @@ def test_a_command_changes_no_deciding_file_below_and_new_ones_are_set_aside(wor
         entry = work / path
         content = (entry / "settings.json").read_text() if entry.name == ".claude" else entry.read_text()
         assert content in ("", "{}"), f"{path} was written by the command"
-
-
-# Settings that changed while a job ran.
-
-
-def test_changed_settings_are_not_obeyed_until_a_person_confirms_them(work: Path) -> None:
-    file = work / "remit.toml"
-    file.write_text('allow_tools = ["Read"]\n')
-    before = settings_digests(work)
-    file.write_text('allow_tools = ["Bash"]\n')
-    assert settle(before, settings_digests(work), 7) == [str(file)]
-    with pytest.raises(ConfigurationError, match=r"these settings changed while job 7 ran, so they are not obeyed"):
-        load(work)
-    assert confirm(work, settings_digests(work)) == [str(file)]
-    assert load(work)["allow_tools"] == ["Bash"]
-
-
-def test_restored_settings_are_obeyed_again(work: Path) -> None:
-    file = work / "remit.toml"
-    file.write_text('allow_tools = ["Read"]\n')
-    before = settings_digests(work)
-    file.write_text('allow_tools = ["Bash"]\n')
-    settle(before, settings_digests(work), 7)
-    file.write_text('# the same settings\nallow_tools = ["Read"]\n')
-    assert load(work)["allow_tools"] == ["Read"]
-
-
-def test_created_and_removed_settings_are_noticed(work: Path) -> None:
-    before = settings_digests(work)
-    (work / "remit.toml").write_text('policy = "open"\n')
-    after = settings_digests(work)
-    assert settle(before, after, 7) == [str(work / "remit.toml")]
-    with pytest.raises(ConfigurationError, match="changed while job 7 ran"):
-        load(work)
-    confirm(work, settings_digests(work))
-    (work / "remit.toml").unlink()
-    settle(after, settings_digests(work), 8)
-    with pytest.raises(ConfigurationError, match="removed while job 8 ran"):
-        load(work)
-    confirm(work, settings_digests(work))
-    assert load(work)["policy"] == "open"
-
-
-@pytest.mark.anyio
-async def test_a_job_that_changes_the_settings_is_not_obeyed(play: Play) -> None:
-    script = "import pathlib; pathlib.Path('remit.toml').write_text('allow_tools = [\"Bash\"]'); print('done')"
-    line = shlex.join([sys.executable, "-c", script])
-    async with play({"text": "never"}, runners={"helper": line}) as fleet:
-        fleet.registry = registry("---\nname: outsider\nrunner: command\ncommand: helper\n---\nx\n")
-        done = await fleet.run("go", subagent_def="outsider")
-        with pytest.raises(ConfigurationError, match=f"changed while job {done.id} ran"):
-            load(fleet.project)
 
 
 # Programs.

@@ -20,7 +20,7 @@ from remit.store.database import open_database
 from remit.surfaces.cli.person import require_person
 
 LINES = [
-    *("remit doctor --confirm", "remit doctor --format json --confirm", "remit tokens add me --role operator"),
+    *("remit tokens add me --role operator"),
     *("remit plan answer 4 skip --why x", "remit answer 4 retry"),
     *("remit dismiss SEC-001 --why x", "remit restore SEC-001", "remit gate trust"),
     *("python3 -m remit tokens list", "cd src && remit dismiss A --why b"),
@@ -116,7 +116,7 @@ def test_a_token_of_another_role_is_named(postgres: Postgres, tmp_path: Path, mo
 @pytest.mark.process
 def test_a_program_without_a_terminal_confirms_nothing(tmp_path: Path) -> None:
     own = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
-    command = [sys.executable, "-m", "remit", "doctor", "--confirm"]
+    command = [sys.executable, "-m", "remit", "gate", "trust"]
     done = subprocess.run(
         command, cwd=tmp_path, env=own, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )

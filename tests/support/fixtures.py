@@ -98,10 +98,16 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Client]:
-    """Begin a session of Claude Code with these settings of the project, in a separate home folder."""
+    """Begin a session of Claude Code with these settings that the person names, in a separate home folder."""
     from support.client_session import Client
 
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("CLAUDE_CONFIG_DIR", "REMIT_GATE_MODE", "REMIT_PROFILE"):
         monkeypatch.delenv(name, raising=False)
-    return lambda settings: Client(tmp_path, settings)
+
+    def begun(settings: str) -> Client:
+        if settings:
+            monkeypatch.setenv("REMIT_CONFIG", str(tmp_path / "shop/remit.toml"))
+        return Client(tmp_path, settings)
+
+    return begun

@@ -27,7 +27,6 @@ from remit.dispatch.model_client import ModelClient
 from remit.dispatch.models import provider_of
 from remit.dispatch.runners import run_program
 from remit.dispatch.submit import resolve_claimed
-from remit.dispatch.tools.deciding import watched_settings
 from remit.dispatch.tools.tool_types import ToolLimits
 from remit.dispatch.tools.toolbox import Toolbox
 from remit.dispatch.toolset import Calls, job_tools
@@ -46,7 +45,6 @@ from remit.store import jobs, review_queue
 from remit.store.database import Database
 from remit.store.jobs import AttemptFenced, Job
 from remit.store.transcript import Transcript
-from remit.unconfirmed import settle, watch
 from remit.workspace import git
 from remit.workspace.files import WorkTree
 
@@ -56,16 +54,9 @@ MAX_DEATHS_IN_TURN = 8
 #: The same limit for all turns together.
 MAX_DEATHS = 25
 _FLUSH_SECONDS = 1.0
-_READING = frozenset({"Read", "Grep", "Glob", "LS", "GitLog", "GitDiff", "GitShow", "GitBlame"})
 #: The beginning of the key of a plan's jobs.
 _PLAN_KEY = re.compile(r"plan-(\d{1,18})-")
 T = TypeVar("T")
-
-
-def _can_write(brief: Brief) -> bool:
-    """Return whether a job has a tool that may change files: all but those that only read."""
-    tools = (find_tool(tool) for tool in brief.tools)
-    return brief.runner != "model" or any(tool is None or tool.name not in _READING for tool in tools)
 
 
 class AttemptParts(NamedTuple):
@@ -103,11 +94,9 @@ class Attempt:
         failpoint("claimed")
         job = self._job
         if job.is_cancelled:
-            await self._end_watch()
             await stop_job(self._database, job, self._settings, is_shutdown=False)
             return
         if job.deaths_in_turn >= MAX_DEATHS_IN_TURN or job.deaths >= MAX_DEATHS:
-            await self._end_watch()
             text = await partial_output(self._database, job.id)
             died = f"{job.deaths} attempts died"
             if job.deaths_in_turn >= MAX_DEATHS_IN_TURN:
@@ -123,7 +112,6 @@ class Attempt:
         log.info("job %s (%s): started%s", job.id, job.agent, f", attempt {job.attempt}" if job.attempt > 1 else "")
         await self._events.emit("started", {"attempt": job.attempt, "model": brief.model, "tools": list(brief.tools)})
         root = Path(job.workspace)
-        before = await self._watch_settings() if _can_write(brief) else {}
         try:
             root = await self._workspace()
             ended = await self._in_time(brief, root)
@@ -131,9 +119,6 @@ class Attempt:
             ended = RunEnd(stopped.outcome, "", stopped.error)
         except UsageError as error:
             ended = RunEnd("error", "", str(error))
-        finally:
-            if _can_write(brief):
-                await self._mark_changed_settings(before)
         if ended.outcome != "completed":
             await self._events.flush()
             ended = ended._replace(text=await partial_output(self._database, job.id) or ended.text)
@@ -151,31 +136,6 @@ class Attempt:
             definition = msgspec.to_builtins(brief.definition)
             await self._events.emit("resolved", {"definition": definition, "warnings": list(brief.warnings)})
         return self._job
-
-    async def _watch_settings(self) -> dict[str, str]:
-        """Return the digests of the settings before this job, which are also stored in case its worker is killed."""
-        before = await asyncio.to_thread(watched_settings, Path(self._job.workspace))
-        try:
-            await asyncio.to_thread(watch, before, self._job.id)
-        except OSError as error:  # no writable home: a change is still noticed when the job ends
-            log.warning("job %s: its settings are not watched if this worker is killed: %s", self._job.id, error)
-        return before
-
-    async def _end_watch(self) -> None:
-        """End the watch of an earlier attempt, whose worker died: this attempt does not run."""
-        await self._mark_changed_settings(await asyncio.to_thread(watched_settings, Path(self._job.workspace)))
-
-    async def _mark_changed_settings(self, before: Mapping[str, str]) -> None:
-        """Make sure that settings which changed while this job could write are not obeyed until a person confirms."""
-        after = await asyncio.to_thread(watched_settings, Path(self._job.workspace))
-        try:
-            changed = await asyncio.to_thread(settle, before, after, self._job.id)
-        except OSError:
-            if before != after:
-                raise
-            return
-        for path in changed:
-            await self._events.emit("settings-changed", {"path": path})
 
     async def _workspace(self) -> Path:
         job = self._job

@@ -102,7 +102,7 @@ async def run_program(
     line = programs.get(name)
     analyser = ANALYSERS.get(name) if brief.runner == "sarif" and line == _ANALYSER else None
     if line is None or (line == _ANALYSER and analyser is None):
-        raise RunStopped("error", f"this worker has no command {name!r} under `runners` in its configuration")
+        raise RunStopped("error", f"this worker has no command {name!r} under `commands` in its configuration")
     await events.emit("program", {"command": name})
     program = name
     if analyser is not None:

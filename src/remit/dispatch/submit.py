@@ -229,7 +229,7 @@ def check_brief(brief: Brief, settings: Settings, job: JobRequest) -> None:
         raise UsageError(f"the runner {brief.runner!r} needs a command: one of {', '.join(sorted(commands)) or 'none'}")
     if brief.command not in commands:
         remedy = _remedy(brief.command, commands)
-        raise UsageError(f"there is no command {brief.command!r} under `runners` in the configuration{remedy}")
+        raise UsageError(f"there is no command {brief.command!r} under `commands` in the configuration{remedy}")
 
 
 def _remedy(command: str, commands: Mapping[str, str]) -> str:

@@ -20,9 +20,9 @@ _MINIMUM = {
     "shutdown_seconds": 0,
     "queue_limits": 1,
     "provider_limits": 1,
-    "budget.tokens": 0,
-    "budget.cost": 0,
-    "budget.seconds": 0,
+    "limits.tokens": 0,
+    "limits.cost": 0,
+    "limits.seconds": 0,
     "budget.day": 0,
 }
 #: A job that waits is marked as alive this often: at most this many seconds apart, and this many times before it
@@ -70,7 +70,7 @@ def load_settings(configured: Configuration | None = None, start: Path | None = 
         queue_limits=configured["queue_limits"],
         provider_limits=configured["provider_limits"],
         is_redacting=configured["redact"] != "off",
-        runners=configured["runners"],
+        runners=configured["commands"],
         mcp_servers=configured["mcp_servers"],
         shutdown_seconds=float(configured["shutdown_seconds"]),
         allow_tools=tuple(map(str, allow_list(configured, None))),

@@ -15,7 +15,7 @@ _LONGEST_CALL = 660.0
 #: The commands, by their first words.
 PERSON_COMMANDS: tuple[str, ...] = (
     *("remit tokens", "remit plan answer", "remit dismiss", "remit restore"),
-    *("remit doctor --confirm", "remit gate trust"),
+    "remit gate trust",
 )
 #: The name that a command had in version 0.1.
 _OLD_NAMES = {"remit answer": "remit plan answer"}

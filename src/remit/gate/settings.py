@@ -46,8 +46,7 @@ LIMITS: dict[str, int] = {
 }
 #: The number of lines that a read without a limit counts at most.
 READ_CAP = 2000
-#: Class -> globs, tried in this order; any other file is code. The globs of code here are always added to those of the
-#: project, because they protect its subagents and the gate's hooks.
+#: Class -> globs, tried in this order; any other file is code. Those of the settings are added to them.
 PATHS: dict[str, tuple[str, ...]] = {
     "state": (".remit/**", ".claude/workspaces/**", "**/claude-progress.json", "**/feature-list.json"),
     "code": (
@@ -82,8 +81,8 @@ AGENTS: dict[str, str] = {
     "spec": "product-manager",
     "security": "security-auditor",
 }
-#: The settings that the gate reads, without the prefix `gate.`.
-KEYS = ("mode", "limits", "paths", "agents", "trivial_edits", "exceptions", "on_fault", "others")
+#: The settings that the gate reads besides the paths, without the prefix `gate.`.
+KEYS = ("mode", "limits", "agents", "trivial_edits", "exceptions", "on_fault", "others")
 
 
 class Exemption:
@@ -271,7 +270,7 @@ _SETTERS: dict[str, Any] = {
     "limits": _mapping("limit", _is_amount, "a number of at least 0", LIMITS, lambda _, number: int(number)),
     "paths": _mapping(
         *("class", _texts, "a list of globs", PATHS),
-        lambda name, globs: (*globs, *(PATHS["code"] if name == "code" else ())),
+        lambda name, globs: (*globs, *PATHS[name]),
     ),
     "agents": _mapping("role", _is_name, "the name of an agent", AGENTS),
     "tools": _mapping("", _texts, "a list of tools", kept=lambda _, tools: tuple(tools)),
@@ -296,6 +295,7 @@ def settings_mapping(configured: Configuration) -> dict[str, Any]:
         if problems:
             raise ConfigurationError(f"{source.replace(chr(92), '/').rpartition('/')[2]}: {problems[0]}")
         mapping[key] = value
+    mapping["paths"] = {name: configured[f"paths.{name}"] for name in ("code", "tests", "spec")}
     if configured["data"]:  # Remit's data folder is guarded wherever it is
         mapping["guarded"] = [os.path.join(os.path.abspath(configured["data"]), name) for name in ("gate", "postgres")]
     if user_mode():

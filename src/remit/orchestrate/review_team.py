@@ -54,7 +54,7 @@ def find_team(configured: Configuration, root: Path, scope: Sequence[str], names
     keys = KEYS.get(provider, ())
     has_model = any(os.environ.get(key) for key in keys) or (not keys and bool(provider))
     available = tuple(find_analysers(root, scope, has_sandbox=not sandbox_problem()))
-    own_names = [name for name, line in configured["runners"].items() if "sarif" in line]
+    own_names = [name for name, line in configured["commands"].items() if "sarif" in line]
     analysers = [
         candidate.analyser.name
         for candidate in available

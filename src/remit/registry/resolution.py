@@ -515,7 +515,7 @@ def check_policy(policy: str) -> Policy:
 
 def configured_defaults(configured: Configuration, *, is_listed: bool = False) -> ResolveDefaults:
     """Return the configured defaults of a job. `is_listed`: the caller passed the allowed tools."""
-    limits = {name: configured[f"budget.{name}"] or None for name in _LIMITS}
+    limits = {name: configured[f"limits.{name}"] or None for name in _LIMITS}
     _check_settings(configured)
     if limits["tokens"] is not None:
         limits["tokens"] = int(limits["tokens"])
@@ -526,7 +526,7 @@ def configured_defaults(configured: Configuration, *, is_listed: bool = False) -
         max_turns_from=_origin(configured, "max_turns"),
         profile=configured["profile"],
         limits=Limits(**limits),
-        limits_from={name: _origin(configured, f"budget.{name}") for name in _LIMITS},
+        limits_from={name: _origin(configured, f"limits.{name}") for name in _LIMITS},
         models=configured["models"],
         kinds=configured["agents.kinds"],
         tools_from="configuration" if is_listed else _origin(configured, "allow_tools"),

@@ -39,7 +39,7 @@ def settings_lines(
         if is_all or value.source != "default":
             yield from _setting_lines(setting, value, file, columns)
         if is_all:
-            variable = f"; variable {setting.variable}" if setting.variable else ""
+            variable = f"; variable {setting.variable}"
             yield from _paragraph(setting.meaning + variable, columns, _KEY_WIDTH, "dim")
     for name in unknown:
         yield from _paragraph(f"unknown environment variable {name}: it has no effect", columns, 2, "yellow")

@@ -256,6 +256,5 @@ def _event_text(kind: str, data: dict[str, Any]) -> tuple[str, str]:
         "left": f"left in the queue: {data.get('why')}",
         "waiting": f"waiting {data.get('seconds')} s: {data.get('why')}",
         "program": f"running {data.get('command')}",
-        "settings-changed": f"{data.get('path')}: settings changed; not obeyed until you run `remit doctor --confirm`",
     }
     return simple.get(kind, kind), ""

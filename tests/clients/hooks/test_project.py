@@ -128,8 +128,9 @@ def test_the_libraries_are_found_without_site_packages() -> None:
     subprocess.run([sys.executable, "-I", "-S", "-c", program, root], check=True)
 
 
-def test_an_invalid_configuration_is_reported_in_one_line(hooks: Hooks) -> None:
+def test_an_invalid_configuration_is_reported_in_one_line(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     (hooks.project / "remit.toml").write_text("[gate\n")
+    monkeypatch.setenv("REMIT_CONFIG", str(hooks.project / "remit.toml"))
     with pytest.raises(ConfigurationError, match=r"remit\.toml"):
         recompile(str(hooks.project), force=True)
 

@@ -33,6 +33,7 @@ from remit.registry.plugin_root import PluginRoot
 from remit.registry.plugins import Manifest, built_in_team, load_plugin
 from remit.registry.tools import OFFERED, AllowList
 from remit.rules.instructions import instructions
+from remit.state_folder import person_files
 from remit.workspace.atomic_write import replace_file
 from remit.workspace.git_folder import keep_out_of_git
 
@@ -174,7 +175,7 @@ def _dependencies(project: Path, folders: Iterable[Path]) -> list[str]:
     ]
     for folder in folders:
         files += [str(folder), *(str(folder / name) for name in _markdown(folder))]
-    return [*files[: _MAX_STAMPS - 2], user_mode_file(), COMPILER]
+    return [*files[: _MAX_STAMPS - 4], *person_files(), user_mode_file(), COMPILER]
 
 
 def _markdown(folder: Path) -> list[str]:

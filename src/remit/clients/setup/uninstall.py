@@ -32,7 +32,6 @@ from remit.gate.session_store import list_sessions
 from remit.gate.settings import MODES
 from remit.orchestrate.progress_file import progress_path, read_progress
 from remit.registry.definition import digest_of
-from remit.unconfirmed import state_files
 from remit.workspace.atomic_write import remove_leftovers
 
 #: The content of `.remit/.gitignore`.
@@ -178,8 +177,6 @@ def _notes(target: InstallTarget, installed: InstallRecord, earlier: Sequence[In
     others = [path for path in _stored_by_others(target, installed, earlier) if path != ignore_file(target)]
     if others:
         notes.append(f"other commands of remit made {', '.join(map(target.display_path, others))}: this stays")
-    if of_jobs := state_files():
-        notes.append(f"jobs made {', '.join(display_home(str(path)) for path in of_jobs)}: this stays")
     return notes
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from remit.configuration import settings_digests
 from remit.deciding_files import FILES, FOLDED_FILES, FOLDERS, PARTS
 
 #: What a job must not write, by its name: also the rest of `.claude`, which a client reads as memory, rules and styles.
@@ -60,16 +59,6 @@ def deciding_entries(root: Path) -> dict[str, FolderIdentity]:
     folder above it can be.
     """
     return {path: folder for path, folder in _search(root) if os.path.basename(path) != _PROJECT_FILE}  # noqa: PTH119 (plain names)
-
-
-def watched_settings(root: Path) -> dict[str, str]:
-    """Return the digests of all settings of Remit in a workspace and of those that apply to it."""
-    digests = settings_digests(root)
-    for path, _ in _search(root):
-        folder, _, name = path.rpartition("/")
-        if folder and (_folded(name) == "remit.toml" or name == _PROJECT_FILE):
-            digests |= settings_digests(root / folder)
-    return digests
 
 
 def _search(root: Path) -> Iterator[tuple[str, FolderIdentity]]:

@@ -16,7 +16,7 @@ from remit import __version__
 from remit.clients.hooks.compiled import folder_of, project_of
 from remit.clients.hooks.hook_events import unknown_notice
 from remit.clients.known_clients import CLIENTS, client_facts
-from remit.configuration import SETTINGS, Configuration, Value, find_file, load, settings_digests
+from remit.configuration import SETTINGS, Configuration, Value, find_file, load
 from remit.dispatch.health import HealthFact, health_facts
 from remit.dispatch.worker_settings import load_settings
 from remit.registry.lookup import Registry, load_registry
@@ -25,9 +25,7 @@ from remit.reports.formats import format_json
 from remit.reports.health_text import health_lines, settings_lines
 from remit.reports.layout import Line, Piece
 from remit.surfaces.cli.group import remit
-from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import SlowNotice, columns, form_option, print_lines, print_text
-from remit.unconfirmed import confirm
 
 #: The password in the address of a database: after the user name, or as a parameter.
 #: The address of a database. All between the first colon and the last @ may be the password.
@@ -41,9 +39,8 @@ _MAX_FILES = 3
 @click.option(
     "--all", "is_all", is_flag=True, help="Also show settings with default values, and describe each setting."
 )
-@click.option("--confirm", "is_confirmed", is_flag=True, help="Obey settings that changed while a job ran.")
 @form_option()
-def doctor_command(form: str, *, is_all: bool, is_confirmed: bool) -> int:
+def doctor_command(form: str, *, is_all: bool) -> int:
     """Check the installation and show the effective settings with their sources.
 
     The exit code is 1 if a check is marked WRONG.
@@ -52,19 +49,14 @@ def doctor_command(form: str, *, is_all: bool, is_confirmed: bool) -> int:
     Examples:
       remit doctor
       remit doctor --all
-      remit doctor --confirm
       REMIT_PROFILE=v1 remit doctor --format json
     """
-    if is_confirmed:
-        require_person("remit doctor --confirm", "operator")
-        for path in confirm(Path.cwd(), settings_digests(Path.cwd())):
-            click.echo(f"confirmed: {path}", err=True)
     settings = load()
     with SlowNotice() as notice:
         facts = _facts(settings, notice)
     settings = _without_password(settings)
     code = 1 if any(fact.level == "bad" for fact in facts) else 0
-    variables = {*(setting.variable for setting in SETTINGS), "REMIT_SERVER_TOKEN", "REMIT_STOP_AT"}
+    variables = {*(setting.variable for setting in SETTINGS), "REMIT_CONFIG", "REMIT_SERVER_TOKEN", "REMIT_STOP_AT"}
     unknown = sorted(name for name in os.environ if name.startswith("REMIT_") and name not in variables)
     if form == "json":
         rows = [{"key": key, "value": value.value, "source": value.source} for key, value in settings.values.items()]

@@ -10,7 +10,6 @@ import click
 
 from remit.clients.hooks.compiling import compile_project, confirm_settings
 from remit.clients.hooks.recorded_project import current_project
-from remit.configuration import settings_digests
 from remit.gate.declarations import KINDS, refuse_without_effect
 from remit.gate.declarations import declare as add_declaration
 from remit.gate.ignore_rules import forget_rules
@@ -35,7 +34,6 @@ from remit.reports.gate_sessions import (
 from remit.surfaces.cli.named_files import read_file
 from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import columns, form_option, print_answer
-from remit.unconfirmed import confirm
 
 _SESSION = click.option(
     "--session", default="last", metavar="ID", help="The session: last (default), its id, or a prefix of the id."
@@ -172,9 +170,6 @@ def trust(session: str, form: str) -> int:
       remit gate trust --session 5b1e --format json
     """
     require_person("remit gate trust", "operator")
-    confirm(
-        Path.cwd(), settings_digests(Path.cwd())
-    )  # also what changed while a job ran, which is otherwise not even loaded
     project = current_project()
     compile_project(Path(project.root), confirm=True)
     files = confirm_settings(Path(project.root))

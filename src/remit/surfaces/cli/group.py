@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import click
@@ -70,6 +72,30 @@ PLAN: Table = {
 _MAX_LINE = 54
 
 
+def _name_config(_: click.Context, __: click.Parameter, file: str | None) -> None:
+    """Name the file for all that this command does, also in the processes that it starts."""
+    if file is not None:
+        os.environ["REMIT_CONFIG"] = str(Path(file).absolute())
+
+
+def _add_config(command: click.Command) -> None:
+    """Add the option `--config` to a command and to all commands in it."""
+    if all(parameter.name != "config" for parameter in command.params):
+        command.params.append(
+            click.Option(
+                ["--config"],
+                type=click.Path(exists=True, dir_okay=False),
+                callback=_name_config,
+                expose_value=False,
+                is_eager=True,
+                help="Obey this file of settings, also what it grants.",
+            )
+        )
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            _add_config(inner)
+
+
 class LazyCommands(click.Group):
     """A command group that loads its commands when they run, and suggests a similar command for an unknown one."""
 
@@ -85,6 +111,7 @@ class LazyCommands(click.Group):
             return None
         module, function = self.table[cmd_name][0].split(".")
         command: click.Command = getattr(importlib.import_module(f"remit.surfaces.cli.{module}"), function)
+        _add_config(command)
         return command
 
     def resolve_command(
@@ -216,3 +243,6 @@ def _rows(name: str) -> list[tuple[str, str]]:
             if subcommand is not None and not subcommand.hidden:
                 rows.append((f"  {name} {inner}", subcommand.get_short_help_str(_MAX_LINE)))
     return rows
+
+
+_add_config(remit)
