@@ -362,6 +362,10 @@ class TestSelection:
 
 
 class TestLibrary:
+    @pytest.fixture(autouse=True)
+    def _in_the_project(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(TREE)
+
     def test_check_takes_text(self) -> None:
         assert remit.check(GENERIC).accepted
 
@@ -390,13 +394,19 @@ class TestLibrary:
 
 
 class TestEvidence:
-    def test_rules_that_need_a_repository_are_reported_as_not_run(self) -> None:
-        found = remit.check(GENERIC)
-        why = {skipped.rule: skipped.why for skipped in found.not_run}
-        assert why["reference-missing-file"] == "no repository was given"
-        assert why["no-tool-calls"] == "no receipts were given"
-        assert {reference.outcome for reference in found.evidence.references} == {"unchecked"}
-        assert found.confidence.supported is None
+    def test_without_a_repository_the_checkout_of_the_file_or_else_of_the_current_folder_is_checked(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(TREE)
+        (tmp_path / "answer.md").write_text(GENERIC, encoding="utf-8")
+        invented = GENERIC.replace("app/", "invented/")
+        for found in (remit.check(GENERIC), remit.check(tmp_path / "answer.md")):
+            assert found.accepted
+            assert "reference-missing-file" not in {skipped.rule for skipped in found.not_run}
+        assert not remit.check(invented).accepted
+        assert not remit.verify(invented).accepted
+        (tmp_path / ".git").mkdir()
+        assert not remit.check(tmp_path / "answer.md").accepted
 
     def test_an_unchecked_test_run_claim_is_reported(self) -> None:
         found = verdict(sample_text("implementation"), SAMPLE_TREE)

@@ -54,27 +54,27 @@ def test_dotted_key_is_the_same_as_a_table(checkout: Path) -> None:
 
 
 def test_table_in_pyproject_is_read(checkout: Path) -> None:
-    text = '[project]\nname = "x"\n[tool.remit]\nprofile = "lenient"\n[tool.remit.agents.kinds]\nhelper = "review"\n'
+    text = '[project]\nname = "x"\n[tool.remit]\nprofile = "claims"\n[tool.remit.agents.kinds]\nhelper = "review"\n'
     (checkout / "pyproject.toml").write_text(text)
     found = load(checkout / "inner", {})
-    assert (found["profile"], found["agents.kinds"]) == ("lenient", {"helper": "review"})
+    assert (found["profile"], found["agents.kinds"]) == ("claims", {"helper": "review"})
     assert found.values["profile"].source == str(checkout / "pyproject.toml")
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        '[ tool . "remit" ]\nprofile = "lenient"\n',
-        "['tool'.remit]\nprofile = \"lenient\"\n",
-        '[tool]\nremit.profile = "lenient"\n',
-        '[project]\nname = "x"\n[ "tool" ]\nremit = {profile = "lenient"}\n',
-        'tool.remit.profile = "lenient"\n',
-        'tool = {remit = {profile = "lenient"}}\n',
+        '[ tool . "remit" ]\nprofile = "claims"\n',
+        "['tool'.remit]\nprofile = \"claims\"\n",
+        '[tool]\nremit.profile = "claims"\n',
+        '[project]\nname = "x"\n[ "tool" ]\nremit = {profile = "claims"}\n',
+        'tool.remit.profile = "claims"\n',
+        'tool = {remit = {profile = "claims"}}\n',
     ],
 )
 def test_the_table_in_pyproject_is_found_however_it_is_written(text: str, checkout: Path) -> None:
     (checkout / "pyproject.toml").write_text(text)
-    assert load(checkout, {})["profile"] == "lenient"
+    assert load(checkout, {})["profile"] == "claims"
 
 
 def test_pyproject_without_the_table_is_skipped(checkout: Path) -> None:
@@ -85,15 +85,15 @@ def test_pyproject_without_the_table_is_skipped(checkout: Path) -> None:
 
 def test_remit_toml_takes_precedence_over_pyproject_in_the_same_folder(checkout: Path) -> None:
     (checkout / "remit.toml").write_text('profile = "v1"\n')
-    (checkout / "pyproject.toml").write_text('[tool.remit]\nprofile = "lenient"\n')
+    (checkout / "pyproject.toml").write_text('[tool.remit]\nprofile = "claims"\n')
     assert load(checkout, {})["profile"] == "v1"
 
 
 def test_only_the_nearest_file_is_read(checkout: Path) -> None:
     (checkout / "remit.toml").write_text('profile = "v1"\nmerge.policy = "max"\n')
-    (checkout / "inner" / "pyproject.toml").write_text('[tool.remit]\nprofile = "lenient"\n')
+    (checkout / "inner" / "pyproject.toml").write_text('[tool.remit]\nprofile = "claims"\n')
     found = load(checkout / "inner" / "deep", {})
-    assert (found["profile"], found["merge.policy"]) == ("lenient", "mean")
+    assert (found["profile"], found["merge.policy"]) == ("claims", "mean")
 
 
 def test_search_ends_at_the_root_of_the_checkout(checkout: Path) -> None:

@@ -13,6 +13,7 @@ from remit.errors import UsageError
 from remit.evidence.receipts import Receipt
 from remit.evidence.sources import Sources, open_sources
 from remit.verifying import OPTIONS
+from remit.workspace.safe_git import root_above
 
 #: A transcript (`.jsonl`), a file of receipts (`.json`), or receipts as objects or plain dictionaries.
 Receipts = str | Path | Iterable[Receipt | Mapping[str, object]] | None
@@ -32,8 +33,9 @@ def check(  # noqa: PLR0913 - the options of a check, all by name
 ) -> Verdict:
     """Return the verdict for the only result in a text or file; raise UsageError if there are several.
 
-    Claims are checked against the checkout `repo` (or its commit `rev`) and against `receipts`: a transcript
-    (`.jsonl`), a file of receipts, or the receipts themselves. `agent` is the agent that was asked, if you know it.
+    Claims are checked against the checkout `repo` (default: that of the file, else of the current folder), or its
+    commit `rev`, and against `receipts`: a transcript (`.jsonl`), a file of receipts, or the receipts themselves.
+    `agent` is the agent that was asked, if you know it.
     """
     verdicts = check_all(
         text_or_path,
@@ -79,8 +81,8 @@ def verify(
 ) -> Verdict:
     """Return whether the claims of any text hold: a check with the profile `claims`. A string is the text itself.
 
-    Claims are checked against the commit `rev` of the checkout `repo`, else the files on disk. A commit that the text
-    states is only its date.
+    Claims are checked against the commit `rev` of the checkout `repo` (default: as in `check`), else the files on disk.
+    A commit that the text states is only its date.
     """
     verdicts = _checked(text_or_path, OPTIONS, repo, rev, receipts)
     if len(verdicts) > 1:
@@ -91,13 +93,19 @@ def verify(
 def _checked(
     text: str | bytes | Path, options: Options, repo: str | Path | None, rev: str | None, receipts: Receipts
 ) -> list[Verdict]:
-    with _sources_for(Path(repo) if repo is not None else None, rev, receipts) as sources:
+    with _sources_for(Path(repo) if repo is not None else _checkout(text), rev, receipts) as sources:
         if isinstance(text, Path):
             return check_text(read_source(text), str(text), options, sources)
         return check_text(text, options=options, sources=sources)
 
 
-def _sources_for(repo: Path | None, rev: str | None, receipts: Receipts) -> Sources:
+def _checkout(text: str | bytes | Path) -> Path:
+    """Return the checkout that contains the file, else that of the current folder, as the command line does."""
+    here = Path.cwd()
+    return (root_above(text) if isinstance(text, Path) else None) or root_above(here) or here
+
+
+def _sources_for(repo: Path, rev: str | None, receipts: Receipts) -> Sources:
     """Open a checkout or one of its commits, and the receipts in any of their forms."""
     if isinstance(receipts, str | Path):
         path = Path(receipts)

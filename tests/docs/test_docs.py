@@ -317,7 +317,7 @@ def test_numbers_of_jobs_are_those_of_the_code() -> None:
     for preset in PRESETS:
         assert f"`{preset}`" in jobs.section("## Programs as subagents")
         assert f"`{preset}`" in next(
-            row for row in page("docs/configuration.md").text.split("\n") if "`runners`" in row
+            row for row in page("docs/configuration.md").text.split("\n") if "`commands`" in row
         )
 
 

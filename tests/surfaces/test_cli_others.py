@@ -209,7 +209,7 @@ def unbroken(text: str) -> str:
 @needs_sandbox_as_root
 def test_doctor_shows_the_source_of_each_value(tmp_path: Path) -> None:
     (tmp_path / "remit.toml").write_text('[check]\nignore = ["CNF", "raw-dump"]\n')
-    variables = {"REMIT_PROFILE": "v1", "REMIT_PROFIL": "v1"}
+    variables = {"REMIT_PROFILE": "v1", "REMIT_PROFIL": "v1", "REMIT_CONFIG": "remit.toml"}
     lines = (["doctor"], ["doctor", "--all"], ["doctor", "--format", "json"])
     text, whole, data = run_each(tmp_path, *lines, variables=variables)
     assert {(ran.code, ran.err) for ran in (text, whole, data)} == {(0, "")}

@@ -76,7 +76,7 @@ def test_offline_the_analysers_find_the_bugs_and_the_report_is_written(embedded_
     assert lines == "reviewed: all lines"
     assert first == "reviewers: ruff, bandit, secret-scan"
     assert second.startswith("no subagents: no key for anthropic is set (ANTHROPIC_API_KEY); ")
-    assert "set a key, or `model` in remit.toml" in second
+    assert "set a key, or `model` in your configuration" in second
     assert all(len(line) <= 80 for line in ran.out.split("\n"))
     assert "shop/catalog.py:63" in ran.out
     assert "shop/auth.py:64" in ran.out

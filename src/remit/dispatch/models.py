@@ -43,7 +43,9 @@ def check_model(name: str) -> None:
 
     provider, model = models.parse_model_id(name)
     if ":" not in name or provider is None or not model:  # a provider that is guessed from the name does not count
-        raise UsageError(f"the model {name!r} has no provider: write provider:model, or set `models` in remit.toml")
+        raise UsageError(
+            f"the model {name!r} has no provider: write provider:model, or set `models` in your configuration"
+        )
     try:
         providers.infer_provider_class(provider)
     except ValueError:

@@ -50,9 +50,9 @@ def test_the_instructions_of_each_kind_are_those_of_the_prompt_command(client: C
 
 
 def test_settings_of_the_gate_are_effective(begin: Callable[[str], Client]) -> None:
-    client = begin('profile = "lenient"\n[gate]\nmode = "strict"\n[gate.limits]\nfiles = 7\n')
+    client = begin('profile = "v1"\n[gate]\nmode = "strict"\n[gate.limits]\nfiles = 7\n')
     context = ProjectContext.open(str(client.project))
-    assert (context.settings.mode, context.settings.limits["files"], context.profile) == ("strict", 7, "lenient")
+    assert (context.settings.mode, context.settings.limits["files"], context.profile) == ("strict", 7, "v1")
 
 
 def test_the_environment_counts_too(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

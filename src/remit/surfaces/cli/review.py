@@ -195,7 +195,9 @@ def _print_team(team: ReviewTeam) -> None:
     every = reviewers_of(team)
     click.echo(f"reviewers: {', '.join(one.name for one in every if one.is_used) or 'none'}", err=True)
     if team.why_no_model:
-        click.echo(f"no {SUBAGENTS}: {team.why_no_model}; set a key, or `model` in remit.toml, to add them", err=True)
+        click.echo(
+            f"no {SUBAGENTS}: {team.why_no_model}; set a key, or `model` in your configuration, to add them", err=True
+        )
     unused = [one for one in unused_reviewers(team) if one.name != SUBAGENTS]
     named = ", ".join(f"{one.name} ({one.about})" for one in unused)
     if named:
