@@ -185,11 +185,13 @@ def test_a_mistake_on_the_command_line_is_one_clear_line_and_2(mistake: str, mis
         assert words in ran.err
 
 
-def test_an_unknown_key_in_the_configuration_is_one_line_and_2(desk: Path, tmp_path: Path) -> None:
+def test_an_unknown_key_is_an_error_of_a_named_file_and_a_note_on_a_checkouts(desk: Path, tmp_path: Path) -> None:
     (tmp_path / "remit.toml").write_text('profil = "v1"\n')
+    words = "remit.toml:1{} there is no setting 'profil', did you mean 'profile'?\n"
     ran = run_here(tmp_path, "check", desk / "good.md")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "remit: remit.toml: there is no setting 'profil', did you mean 'profile'?\n"
+    assert ran.err.startswith("remit: " + words.format(""))
+    ran = run_here(tmp_path, "check", desk / "good.md", "--config", "remit.toml")
+    assert (ran.code, ran.out, ran.err) == (2, "", "remit: " + words.format(":"))
 
 
 def test_flags_come_before_variables_and_variables_before_the_file(desk: Path, tmp_path: Path) -> None:
