@@ -505,7 +505,7 @@ def lock(extra: list[str]) -> None:
     for name, arguments in (
         ("dev", ["pyproject.toml", "--extra", "all", "--group", "dev"]),
         ("base", ["pyproject.toml", *build]),
-        ("run", ["pyproject.toml", "--extra", "serve", "--extra", "review", *build]),
+        ("run", ["pyproject.toml", "--extra", "serve", *build]),
         ("all", ["pyproject.toml", "--extra", "all", "--constraints", "requirements/dev.lock"]),
         ("release", ["--group", "release"]),
         ("client", ["--group", "client", "--no-deps"]),

@@ -28,7 +28,6 @@ ENTRY_POINTS = {
     "remit.__main__",
     *(f"remit.clients.{name}.transcript" for name in ("codex", "copilot", "opencode")),  # found by name
     "remit.clients.hooks.session_events",  # the handlers of events are found by name
-    "remit.secrets.file_scan",
     "remit.surfaces.hooks.entry",
     "remit.testing",
 }

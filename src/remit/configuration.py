@@ -91,12 +91,6 @@ SETTINGS: tuple[Setting, ...] = (
         "the tools that subagents may use; empty: all except Bash, which a job has to name",
     ),
     Setting("model", "text", "sonnet", "the model of jobs whose definition does not name one"),
-    Setting(
-        "verify_model",
-        "text",
-        "",
-        "the model that verifies the findings of a review; use another model than the reviewers",
-    ),
     Setting("models", "table", {}, "short names of models: name = provider:model"),
     Setting("max_turns", "number", 30, "model calls of one job"),
     Setting("limits.tokens", "number", 0, "tokens of one job; 0: no limit"),

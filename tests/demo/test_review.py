@@ -17,11 +17,10 @@ import pytest
 from support.model_process import RemoteServer
 from support.postgres import Postgres
 
-from remit.configuration import load
 from remit.demo.demo_review import DemoResult, copy_shop, demo_lines, examples, recordings
 from remit.demo.recorded_model import MODEL, RecordedTurn, Recording, find_turn, recorded_model
 from remit.dispatch.worker_settings import load_settings
-from remit.orchestrate.review_team import REVIEWERS, find_team
+from remit.orchestrate.review_team import REVIEWERS
 from remit.reports.layout import plain_lines
 from remit.store.database import open_database
 from remit.surfaces.cli.demo import review_shop
@@ -48,9 +47,8 @@ def play(address: str, root: Path) -> DemoResult:
 
     async def work() -> DemoResult:
         settings = load_settings(start=root)._replace(database=address, data=root.parent / "data")
-        team = find_team(load(root), root, ["."])
         async with open_database(address, settings.data) as database:
-            _, result = await review_shop(database, settings, root, team, MODEL)
+            _, result = await review_shop(database, settings, root, MODEL)
         assert result is not None
         return result
 
@@ -78,17 +76,16 @@ def test_an_invented_line_and_test_run_are_sent_back_once_and_corrected(played: 
         ("qa-engineer", 1, "test-run-unseen", '"All 42 tests pass.": no tests ran in this session'),
         ("qa-engineer", 1, "reference-out-of-range", "shop/orders.py:118: the file has 78 lines"),
     }
-    subagents = {one.agent: (one.state, one.corrections) for one in played.reviewers if not one.is_analyser}
+    subagents = {one.agent: (one.state, one.corrections) for one in played.reviewers}
     assert subagents == {name: ("accepted", int(name == "qa-engineer")) for name in REVIEWERS}
 
 
-def test_two_subagents_contradict_each_other_and_analysers_take_part(played: DemoResult) -> None:
+def test_two_subagents_contradict_each_other(played: DemoResult) -> None:
     conflicts = {(one.kind, one.finding): one.agents for one in played.merge.conflicts}
 
     assert conflicts["compliance", "OWASP A01 Broken Access Control"] == ("qa-engineer", "security-auditor")
-    assert {one.agent for one in played.reviewers if one.is_analyser} >= {"ruff", "bandit", "secret-scan"}
     sql = next(one for one in played.merge.findings if one.path == "shop/catalog.py" and one.line == 63)
-    assert sql.agents == ("bandit", "security-auditor")
+    assert sql.agents == ("security-auditor",)
 
 
 def test_the_outcome_is_one_screen_that_states_that_the_model_is_recorded(played: DemoResult) -> None:

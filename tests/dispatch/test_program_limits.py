@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.commands import KEYS
 from support.running import Fleet, Play, there
 from support.waiting import until_async
 
@@ -25,16 +24,15 @@ SECRETS = {
 }
 
 
-def agent(runner: str) -> str:
-    return f"---\nname: outsider\nrunner: {runner}\ncommand: helper\n---\nBe brief.\n"
+AGENT = "---\nname: outsider\nrunner: command\ncommand: helper\n---\nBe brief.\n"
 
 
-def hire(fleet: Fleet, text: str, runner: str = "command") -> None:
+def hire(fleet: Fleet, text: str) -> None:
     """Configure a small Python program as the subagent `outsider`."""
     file = fleet.project.parent / "helper.py"
     file.write_text(f"import json, os, pathlib, time\n{text}\n", encoding="utf-8")
     fleet.settings = fleet.settings._replace(runners={"helper": shlex.join([sys.executable, str(file)])})
-    fleet.registry = registry(agent(runner))
+    fleet.registry = registry(AGENT)
 
 
 async def test_a_program_that_runs_longer_than_a_step_is_not_hung(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,28 +58,13 @@ async def _is_fresh(fleet: Fleet) -> bool:
     return bool(found[0][0])
 
 
-async def test_an_analyser_sees_no_key_of_the_worker(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in SECRETS.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("HARMLESS", "harmless-of-this-test")
-    async with play(NEVER) as fleet:
-        sarif = "print(json.dumps({'version': '2.1.0', 'runs': []}))"
-        hire(fleet, f"pathlib.Path('known.json').write_text(json.dumps(dict(os.environ)))\n{sarif}", "sarif")
-        done = await fleet.run(subagent_def="outsider")
-        known = (fleet.project / "known.json").read_text(encoding="utf-8")
-    assert done.outcome == "completed", done.error
-    assert [text for text in (*KEYS, *KEYS.values(), *SECRETS, *SECRETS.values()) if text in known] == []
-    assert "harmless-of-this-test" in known, "variables that are not secret are passed"
-
-
-@pytest.mark.parametrize("runner", ["command", "sarif"])
 @pytest.mark.parametrize("line", ["./helper", "bin/helper --fast", "../project/helper", "'bin/../helper'"])
-async def test_a_checkout_cannot_bring_the_program_that_is_run(play: Play, runner: str, line: str) -> None:
+async def test_a_checkout_cannot_bring_the_program_that_is_run(play: Play, line: str) -> None:
     async with play(NEVER, runners={"helper": line}) as fleet:
         (fleet.project / "bin").mkdir()
         for place in ("helper", "bin/helper"):
             _executable(fleet.project / place, "touch was-run")
-        fleet.registry = registry(agent(runner))
+        fleet.registry = registry(AGENT)
         done = await fleet.run(subagent_def="outsider")
         assert (done.outcome, done.error) == (
             "error",
@@ -93,7 +76,7 @@ async def test_a_checkout_cannot_bring_the_program_that_is_run(play: Play, runne
 async def test_a_program_of_the_checkout_is_not_found_by_its_bare_name(play: Play) -> None:
     async with play(NEVER, runners={"helper": "remit-test-helper"}) as fleet:
         _executable(fleet.project / "remit-test-helper", "touch was-run")
-        fleet.registry = registry(agent("command"))
+        fleet.registry = registry(AGENT)
         done = await fleet.run(subagent_def="outsider")
         assert (done.outcome, done.error) == (
             "error",

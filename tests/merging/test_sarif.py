@@ -1154,6 +1154,6 @@ def test_the_rule_decides_the_severity_then_its_weakness_then_its_level(
 
 def test_each_pattern_of_the_table_of_severities_names_a_tool() -> None:
     table = _severities()
-    patterns = [*(pattern for known in table.rules.values() for pattern in known), *table.style, *table.hints]
+    patterns = [*(pattern for known in table.rules.values() for pattern in known), *table.style]
     assert all("/" in pattern for pattern in patterns)
     assert len(table.weaknesses) > 50

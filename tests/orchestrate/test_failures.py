@@ -23,7 +23,6 @@ from plan_building import (
 from support.running import Play
 
 from remit.orchestrate.plan import DelegationSpec
-from remit.orchestrate.review_team import REVIEWERS
 from remit.store import jobs, plans
 
 pytest_plugins = ("support.running",)
@@ -242,36 +241,6 @@ async def test_a_limit_of_a_delegation_ends_it(play: Play, limits: dict[str, Any
         assert found.delegations[0].job is not None
         assert (await jobs.get(fleet.database, found.delegations[0].job)).outcome == outcome
         assert states(found) == [("scout", "failed"), ("helper", "accepted")]
-
-
-async def test_a_review_whose_agents_all_fail_ends_with_a_report_instead_of_a_question(
-    play: Play, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("scout", "helper"):
-        monkeypatch.setitem(REVIEWERS, name, f"task of {name}")
-    slow = one("scout", timeout=0.05, scope=("src",))
-    async with play(**script(scout=[{**READ, "stall": True}], helper=[CUT])) as fleet:
-        look = phase("look", slow, one("helper", scope=("src",)))
-        spec = plan(look, phase("verify", one("judge"), inputs=("look",)), name="review of src")
-        async with begun(fleet, spec) as run:
-            found = await run.drive()
-            again = await run.drive()
-        assert (found.plan.state, found.plan.outcome, found.escalations) == ("finished", "retry", [])
-        assert [one.state for one in found.phases] == ["finished", "waiting"], "there is nothing to verify"
-        merged = found.phases[0].merge
-        assert merged is not None
-        assert [(one["agent"], one["status"]) for one in merged["agents"]] == [
-            ("helper", "FAILED"),
-            ("scout", "FAILED"),
-        ]
-        advice = {one["agent"]: one["recovery_options"] for one in merged["sections"]["errors"]}
-        assert advice["scout"][1].startswith("Give it a smaller scope, or more time")
-        assert [text.partition(":")[0] for text in advice["helper"]] == [
-            "See what it wrote",
-            "Remove the cause, and run it again",
-        ]
-        assert again.plan.state == "finished"
-        assert again.delegations == found.delegations
 
 
 async def test_driving_a_finished_plan_again_changes_nothing(play: Play) -> None:

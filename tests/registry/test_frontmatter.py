@@ -494,7 +494,7 @@ def test_a_limit_that_cannot_be_meant_rejects_the_definition_with_its_line(line:
     [
         ("kind: reviw", "there is no kind 'reviw', did you mean 'review'?; the field is not used"),
         ("profile: v7", "there is no profile 'v7'"),
-        ("runner: shell", "there is no runner 'shell'; choose from model, command, sarif"),
+        ("runner: shell", "there is no runner 'shell'; choose from model, command"),
         ("budget: 5", "a budget is a mapping of turns, tokens, cost, time"),
         ("budget: {token: 5}", "a budget has no 'token', did you mean 'tokens'?"),
         ("discription: x", "the field 'discription' is not used, did you mean 'description'?"),

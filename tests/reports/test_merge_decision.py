@@ -18,29 +18,24 @@ from remit.reports.merge.markdown import merge_markdown
 from remit.reports.merge.sarif import merge_sarif
 from remit.reports.merge.text import merge_text_lines
 
-READERS = {"ruff": 3, "bandit": 2}
-SEARCHED = {"secret-scan": 3}
+READERS = {"scout": 3, "auditor": 2}
 
 
 @pytest.mark.parametrize(
     ("coverage", "text"),
     [
         (
-            LanguageCoverage("Python", 3, READERS, 0, SEARCHED),
-            "Python: 3 files, reviewed by ruff, bandit 2; searched for secrets by secret-scan",
+            LanguageCoverage("Python", 3, READERS, 0),
+            "Python: 3 files, reviewed by scout, auditor 2",
         ),
         (
-            LanguageCoverage("Python", 4, READERS, 1, SEARCHED),
-            "Python: 4 files, 1 not reviewed; reviewed by ruff 3, bandit 2; searched for secrets by secret-scan 3",
-        ),
-        (
-            LanguageCoverage("Markdown", 3, {}, 3, SEARCHED),
-            "Markdown: 3 files, none reviewed; only searched for secrets by secret-scan",
+            LanguageCoverage("Python", 4, READERS, 1),
+            "Python: 4 files, 1 not reviewed; reviewed by scout 3, auditor 2",
         ),
         (LanguageCoverage("Go", 1, {}, 1), "Go: 1 file, none reviewed"),
     ],
 )
-def test_a_search_for_secrets_is_not_a_review(coverage: LanguageCoverage, text: str) -> None:
+def test_each_format_names_who_read_the_files_of_a_language(coverage: LanguageCoverage, text: str) -> None:
     assert coverage_text(coverage) == text
     merge = with_coverage(merge_of(), (coverage,))
     for written in (
@@ -55,7 +50,7 @@ DONE = AgentReport("secret-scan", "SUCCESS", "accept")
 YAML = LanguageCoverage("YAML", 3, {"zizmor": 1}, 2)
 PROSE = LanguageCoverage("Markdown", 90, {}, 90)
 FAILED = AgentReport("ruff", "FAILED", None)
-GO = LanguageCoverage("Go", 2, {}, 2, {"secret-scan": 2})
+GO = LanguageCoverage("Go", 2, {}, 2)
 
 
 @pytest.mark.parametrize(

@@ -8,20 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from remit.dispatch.analyser_table import ANALYSERS
-from remit.dispatch.analysers import Availability
 from remit.errors import EnvironmentBroken, UsageError
 from remit.evidence.sources import open_sources
 from remit.merging.drafts import ListInFile
 from remit.merging.merge import merge_reports
 from remit.merging.merge_data import MergeSettings
-from remit.orchestrate.review_team import ReviewTeam, reviewers_of
 from remit.surfaces import cli
 from remit.surfaces.cli import merge as merge_module
-from remit.surfaces.cli import review
-from remit.surfaces.cli.plan_commands import DrivenPlan
 
 EMPTY = merge_reports([], MergeSettings())
 
@@ -75,22 +69,3 @@ def test_a_name_that_is_too_long_is_not_called_a_bug(capsys: pytest.CaptureFixtu
 def test_a_full_disk_below_the_output_is_not_called_a_bug(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli._explain(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) == 3
     assert capsys.readouterr().err == "remit: the output cannot be written: No space left on device\n"
-
-
-def test_a_stopped_review_prints_no_report_and_states_how_to_continue(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stopped = DrivenPlan(None, {}, stopped=True)  # type: ignore[arg-type]
-    monkeypatch.setattr(review, "_run", lambda *_, **__: (stopped, tmp_path, None))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.py").write_text("x = 1\n", encoding="utf-8")
-    ran = CliRunner().invoke(review.command, ["--format", "json", "--agents", "ruff"], standalone_mode=False)
-    assert (ran.return_value, ran.stdout) == (130, "")
-    assert ran.stderr.endswith("to continue this review, run the same command again without --new\n")
-
-
-@pytest.mark.parametrize(("files", "about"), [(1, "1 file: "), (2, "2 files: "), (1200, "1,200 files: ")])
-def test_the_list_of_reviewers_counts_their_files(files: int, about: str) -> None:
-    found = Availability(ANALYSERS["ruff"], ("ruff",), ("a.py",) * files)
-    (ruff,) = reviewers_of(ReviewTeam((), ("ruff",), "", available=(found,)))
-    assert ruff.about.startswith(about)

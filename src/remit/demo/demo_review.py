@@ -1,4 +1,4 @@
-"""A review of the example shop by three subagents and the installed analysers, and what came of it on one screen."""
+"""A review of the example shop by three subagents, and what came of it on one screen."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from remit.demo.recorded_model import MODEL, Recording, read_recordings
 from remit.errors import EnvironmentBroken
 from remit.merging.merge_data import Merge, MergedFinding
 from remit.orchestrate.delegating import PlanResult
-from remit.orchestrate.plan import Plan
-from remit.orchestrate.review_team import REVIEWERS, ReviewTeam, review_plan
 from remit.reports.layout import Line, Piece, display_width, escape_control, format_count, wrap_text
 from remit.reports.merge.text import SEVERITY_STYLES
 from remit.store.database import Database
@@ -55,22 +53,6 @@ def recordings() -> tuple[Recording, ...]:
     return read_recordings(examples() / "recorded/review")
 
 
-def recorded_plan(team: ReviewTeam, *, threshold: float, profile: str) -> Plan:
-    """Return the plan of a review by the recorded subagents and the analysers of a team."""
-    plan = review_plan(team._replace(subagents=tuple(REVIEWERS)), ["."], threshold=threshold, profile=profile)
-    phases = [
-        msgspec.structs.replace(
-            phase,
-            delegations=tuple(
-                msgspec.structs.replace(delegation, model=MODEL) if delegation.runner is None else delegation
-                for delegation in phase.delegations
-            ),
-        )
-        for phase in plan.phases
-    ]
-    return msgspec.structs.replace(plan, phases=tuple(phases))
-
-
 class FalseClaim(msgspec.Struct, frozen=True):
     """A claim of a subagent that does not hold, and how that was found."""
 
@@ -85,7 +67,6 @@ class ReviewedBy(msgspec.Struct, frozen=True):
     """A reviewer: how its work ended, how often it was sent back, and the claims of its first report."""
 
     agent: str
-    is_analyser: bool
     state: str
     corrections: int
     claims: int
@@ -104,27 +85,19 @@ class DemoResult(msgspec.Struct, frozen=True):
 
 async def demo_result(database: Database, plan_result: PlanResult, merged: Merge, model: str) -> DemoResult:
     """Read what the reviewers claimed, and what of it was false."""
-    plan = msgspec.convert(plan_result.plan.document, Plan)
-    analysers = {
-        delegation.agent for phase in plan.phases for delegation in phase.delegations if delegation.runner is not None
-    }
     reviewers, false = [], []
     for delegation in plan_result.delegations:
-        is_analyser = delegation.agent in analysers
         stored = await database.rows("transcript.results", job=delegation.job) if delegation.job is not None else []
         claims = stored[0]["report"]["facts"]["claims"] if stored else 0
         reviewers.append(
-            ReviewedBy(
-                delegation.agent, is_analyser, delegation.state, delegation.corrections, claims, delegation.error
-            )
+            ReviewedBy(delegation.agent, delegation.state, delegation.corrections, claims, delegation.error)
         )
-        if not is_analyser:
-            false += [
-                FalseClaim(delegation.agent, violation["rule"], violation["message"], row["submission"])
-                for row in stored
-                for violation in row["report"]["violations"]
-                if violation["level"] == _HARD and violation["code"].startswith(_CLAIMS)
-            ]
+        false += [
+            FalseClaim(delegation.agent, violation["rule"], violation["message"], row["submission"])
+            for row in stored
+            for violation in row["report"]["violations"]
+            if violation["level"] == _HARD and violation["code"].startswith(_CLAIMS)
+        ]
     return DemoResult("remit.demo/1", model, reviewers, false, merged)
 
 
@@ -135,12 +108,10 @@ def demo_lines(result: DemoResult, report: Path, columns: int) -> Iterator[Line]
     rest = "; everything else is real." if is_recorded else "."
     yield from ([Piece(row, "bold")] for row in wrap_text(f"{who} reviewed an example shop{rest}", columns))
     yield []
-    subagents = [reviewer for reviewer in result.reviewers if not reviewer.is_analyser]
-    claims = format_count(sum(reviewer.claims for reviewer in subagents), "claim")
-    analysers = ", ".join(reviewer.agent for reviewer in result.reviewers if reviewer.is_analyser) or "no analyser"
-    text = f"{claims} in the reports of {format_count(len(subagents), 'subagent')}; also took part: {analysers}"
+    claims = format_count(sum(reviewer.claims for reviewer in result.reviewers), "claim")
+    text = f"{claims} in the reports of {format_count(len(result.reviewers), 'subagent')}"
     yield from _labelled("claimed", [(text, "")], columns)
-    yield from _labelled("false", _false(result, subagents), columns)
+    yield from _labelled("false", _false(result), columns)
     if result.merge.conflicts:
         number = format_count(len(result.merge.conflicts), "conflict")
         titles = {finding.id: finding.title for finding in result.merge.findings}
@@ -160,11 +131,11 @@ def demo_lines(result: DemoResult, report: Path, columns: int) -> Iterator[Line]
         yield [Piece(f"remit {arguments:<20}"), Piece(f" {what}", "dim")]
 
 
-def _false(result: DemoResult, subagents: Iterable[ReviewedBy]) -> Iterator[tuple[str, str]]:
+def _false(result: DemoResult) -> Iterator[tuple[str, str]]:
     """Yield the false claims of each subagent, and how its work ended."""
     if not result.false:
         yield "no claim: every cited line, quote and test run was looked up", ""
-    for reviewer in subagents:
+    for reviewer in result.reviewers:
         messages = list(dict.fromkeys(claim.message for claim in result.false if claim.agent == reviewer.agent))
         if messages:
             yield f"{format_count(len(messages), 'claim')} of {reviewer.agent}:", "bold red"

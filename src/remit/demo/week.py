@@ -22,7 +22,7 @@ from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.results import keep_result
 from remit.configuration import load
 from remit.contract.findings import Severity
-from remit.demo.demo_review import copy_shop, examples, recorded_plan, recordings
+from remit.demo.demo_review import copy_shop, examples, recordings
 from remit.demo.recorded_model import MODEL, RecordedCall, RecordedTurn, Recording, recorded_model
 from remit.dispatch.worker_settings import Settings
 from remit.errors import UsageError
@@ -33,7 +33,7 @@ from remit.gate.session_store import open_session
 from remit.orchestrate.delegating import begin_plan, drive_plan
 from remit.orchestrate.local_worker import ensure_worker
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
-from remit.orchestrate.review_team import find_team
+from remit.orchestrate.review_team import REVIEWERS, review_plan
 from remit.reports.formats import check_json
 from remit.store import ledger
 from remit.store.database import Database, rows
@@ -240,8 +240,8 @@ async def fill_demo(database: Database, settings: Settings, root: Path, *, now: 
         [*_review_plans(week), *_question_plans(week)], key=lambda dated_plan: (-dated_plan[0], dated_plan[1])
     )
     recorded = [*recordings(), *_review_recordings(week), *_question_recordings(week)]
-    team = await asyncio.to_thread(find_team, load(root), root, ["."])
-    whole = recorded_plan(team, threshold=_THRESHOLD, profile=load(root)["profile"])
+    profile = load(root)["profile"]
+    whole = review_plan(tuple(REVIEWERS), ["."], threshold=_THRESHOLD, profile=profile, model=MODEL)
     # Asked before the next phase: the newest review waits for a person.
     phases = tuple(msgspec.structs.replace(phase, on_review="ask") for phase in whole.phases)
     work.append((0, _TODAY, msgspec.structs.replace(whole, name="review of the whole shop", phases=phases)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import compress
 from operator import is_
 
@@ -38,7 +38,7 @@ from remit.merging.merge_data import (
     ReportedFinding,
 )
 from remit.merging.previous import is_settled, renamed_conflicts
-from remit.merging.sarif.tool_rules import is_analyser, is_left_out, rule_of
+from remit.merging.sarif.tool_rules import is_analyser
 
 #: A result with a lower confidence needs a person.
 CLARIFY_BELOW = 60.0
@@ -295,27 +295,6 @@ def with_coverage(merge: Merge, coverage: tuple[LanguageCoverage, ...]) -> Merge
     return msgspec.structs.replace(covered, status="FAILED", decision="retry" if has_failed else "review")
 
 
-def with_coverage_of_changes(merge: Merge, coverage: tuple[LanguageCoverage, ...]) -> Merge:
-    """Replace what was read of all files by what was read of the changed ones, if any of these was read."""
-    uncovered = msgspec.structs.replace(
-        merge, status=_status(merge.agents), decision=_decision(merge.agents, merge.conflicts, ()), coverage=()
-    )
-    covered = with_coverage(uncovered, coverage)
-    return merge if covered.is_unread else covered
-
-
-def without_sections(merge: Merge, agents: Collection[str]) -> Merge:
-    """Leave out what programs report besides findings, errors and blockers: it only repeats their findings."""
-    kept = {
-        name: tuple(entry for entry in getattr(merge.sections, name) if entry.agent not in agents)
-        for name in ("summaries", "next_steps", "notes")
-    }
-    references = tuple(reference for reference in merge.sections.references if not set(reference.agents) <= set(agents))
-    return msgspec.structs.replace(
-        merge, sections=msgspec.structs.replace(merge.sections, **kept, references=references)
-    )
-
-
 def hide_baseline(merge: Merge, baseline: Merge) -> Merge:
     """Drop the findings that an earlier merge already has."""
     titles = {(f.path, f.category, _folded(f.title)) for f in (*baseline.findings, *baseline.dropped)}
@@ -331,15 +310,6 @@ def hide_baseline(merge: Merge, baseline: Merge) -> Merge:
 def only_changed(merge: Merge, changed: Spans, since: str) -> Merge:
     """Drop the findings that are not on a line changed since a commit."""
     return _drop(merge, lambda finding: not _is_changed(finding, changed), f"not on lines changed since {since}")
-
-
-def without_style(merge: Merge) -> Merge:
-    """Drop the findings of analysers that are only style or hints."""
-    return _drop(merge, _is_style, "style or a hint; --style keeps it")
-
-
-def _is_style(finding: MergedFinding) -> bool:
-    return bool(finding.opinions) and all(is_left_out(opinion.agent, rule_of(opinion)) for opinion in finding.opinions)
 
 
 def _is_changed(finding: MergedFinding, changed: Spans) -> bool:

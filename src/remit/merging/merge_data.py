@@ -172,16 +172,12 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class LanguageCoverage(msgspec.Struct, frozen=True):
-    """How many files of a language there are, how many each reviewer read, and how many no reviewer read.
-
-    A search of all files for secrets is not a review: `searched_by` has how many files each of them searched.
-    """
+    """How many files of a language there are, how many each reviewer read, and how many no reviewer read."""
 
     language: str
     files: int
     read_by: dict[str, int]
     unread: int
-    searched_by: dict[str, int] = {}
 
 
 class LearnedWeight(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,16 +27,14 @@ from remit.errors import UsageError, did_you_mean
 from remit.ledger.items import ItemOrigin, NewItem
 from remit.ledger.ledger_entries import LedgerEntry
 from remit.ledger.recorded_merge import record_of
-from remit.merging.merge import CLARIFY_BELOW, with_coverage
+from remit.merging.merge import CLARIFY_BELOW
 from remit.merging.merge_data import Merge
 from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers, owner_of
-from remit.orchestrate.coverage import review_coverage
 from remit.orchestrate.phase import PhaseMerge, PlanReader, delegation_batches, has_no_result, render_inputs, whole_plan
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.plan_file import check_plan
 from remit.orchestrate.plan_progress import KeyFacts, ProgressRecorder
 from remit.orchestrate.remote import RemoteServer
-from remit.orchestrate.review_team import reviewed_scope
 from remit.orchestrate.steps import ChangeCallback, DelegationStepper, PlanContext, SpareQueue
 from remit.registry.definition import JobRequest, digest_of
 from remit.registry.resolution import resolve
@@ -61,8 +59,6 @@ class Driver:
         self._database = context.database
         self._plan = plan
         self._spec = spec
-        #: The scope of a review. It ends with a report even if every reviewer failed, and only `--record` adds items.
-        self._scope = reviewed_scope(spec)
         self._lease = PlanLease(context.database, plan, str(uuid.uuid4()))
         self._timeout = context.settings.takeover_seconds * _LEASE_SHARE
         self._recorder = ProgressRecorder(context.settings.data, context.workspace, plan, spec.name, context.owner)
@@ -106,8 +102,6 @@ class Driver:
             rows = await plans.phases_of(self._database, self._plan, whole=False)
             for row, spec in zip(rows, self._spec.phases, strict=True):
                 stopped = None if row.state == "finished" else await self._phase(row, spec, stepper)
-                if stopped is None and await self._ends_with(row, spec):
-                    break
                 if stopped is not None:
                     await self._stop(stopped, spec, row.number)
                     await self._notify()
@@ -118,12 +112,6 @@ class Driver:
         await self._recorder.finished(outcome)
         await self._notify()
         return "finished"
-
-    async def _ends_with(self, row: PhaseRow, spec: PhaseSpec) -> bool:
-        """Return whether every delegation of a finished phase failed, so that a later phase has nothing to work on."""
-        if self._scope is None:
-            return False
-        return has_no_result(spec, await plans.delegations_of(self._database, self._plan, [row.number], whole=False))
 
     async def _stop(self, state: PlanState, spec: PhaseSpec, number: int) -> None:
         """Store that the plan waits for a person, or is cancelled together with its jobs."""
@@ -196,7 +184,7 @@ class Driver:
         async for batch in delegation_batches(self._database, [*inputs, *delegations]):
             await asyncio.to_thread(merging.add, batch)
             await asyncio.to_thread(facts.add, batch)
-        merged = await self._covered(await asyncio.to_thread(merging.merged), spec, delegations)
+        merged = await asyncio.to_thread(merging.merged)
         row.decision, row.merge = merged.decision, msgspec.to_builtins(merged)
         entries, items = await self._record(row, merged)
         why = review_reason(merged)
@@ -225,20 +213,13 @@ class Driver:
             await plans.note(self._database, self._plan, "review", note)
         await self._recorder.unreviewed(spec.name, why, "is finished" if is_last else "went on")
 
-    async def _covered(self, merged: Merge, spec: PhaseSpec, delegations: list[Delegation]) -> Merge:
-        """Return the merge of a review's last phase with what was read, which may change its status and decision."""
-        if self._scope is None or not (spec is self._spec.phases[-1] or has_no_result(spec, delegations)):
-            return merged
-        every = await plans.delegations_of(self._database, self._plan, whole=False)
-        return with_coverage(merged, await review_coverage(self._database, every, self._context.workspace, self._scope))
-
     async def _record(self, row: PhaseRow, merged: Merge) -> tuple[list[LedgerEntry], list[NewItem]]:
         """Return the ledger's entry of a finished phase, and the items that people decide."""
         versions = await ledger.versions_in_plan(self._database, self._plan)
         key = f"plan-{self._plan}-{row.number}-{row.round}"
         origin = ItemOrigin("plan", plan=self._plan)
         recorded = await asyncio.to_thread(record_of, merged, origin, self._context.workspace, versions, key)
-        return [recorded.entry], recorded.items if self._scope is None else []
+        return [recorded.entry], recorded.items
 
     def _asks(self, spec: PhaseSpec) -> bool:
         """Return whether a person is asked before the plan continues after a phase that needs a review."""
@@ -529,9 +510,4 @@ async def merge_plan(database: Database, row: PlanRow) -> Merge | None:
     merging = await whole_plan(database, row)
     if not merging.inputs:
         return None
-    merged = await asyncio.to_thread(merging.merged)
-    scope = reviewed_scope(msgspec.convert(row.document, Plan))
-    if scope is None:
-        return merged
-    delegations = await plans.delegations_of(database, row.id, whole=False)
-    return with_coverage(merged, await review_coverage(database, delegations, Path(row.workspace), scope))
+    return await asyncio.to_thread(merging.merged)

@@ -16,7 +16,7 @@ Origin = Literal["job", "definition", "configuration", "default"]
 Policy = Literal["open", "strict"]
 POLICIES: tuple[Policy, ...] = ("open", "strict")
 MODEL = "model"
-RUNNERS = (MODEL, "command", "sarif")
+RUNNERS = (MODEL, "command")
 #: A runner that a job may use, but a definition may not.
 ORCHESTRATOR = "orchestrator"
 JOB_RUNNERS = (*RUNNERS, ORCHESTRATOR)
@@ -63,7 +63,7 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     expertise: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     isolation: str | None = None
-    #: The name of a program in the configuration, for the runners `command` and `sarif`.
+    #: The name of a program in the configuration, for the runner `command`.
     command: str | None = None
     #: MCP servers of the configuration that it uses.
     mcp_servers: tuple[str, ...] = ()

@@ -192,8 +192,8 @@ def explain_lines(name: str | None, brief: Brief, columns: int) -> Iterator[Line
     yield [Piece(f"{'':<{_LABEL + 2}}{_count_words(brief.system)} from the {origin[brief.system_from]}", "dim")]
     result = f"kind {brief.kind}, profile {brief.profile}; {_count_words(brief.contract)} of instructions"
     yield from _fact("result", result, columns)
-    if brief.runner in ("command", "sarif"):
-        yield from _fact("program", f"{brief.command or 'not set'}, {brief.runner}", columns)
+    if brief.runner == "command":
+        yield from _fact("program", brief.command or "not set", columns)
     else:
         yield from _fact("tools", ", ".join(brief.tools) or "no tools", columns, "green", origin[brief.tools_from])
         if brief.withheld:

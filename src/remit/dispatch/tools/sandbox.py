@@ -150,7 +150,6 @@ def sandbox_command(
     *,
     network: bool,
     hidden: tuple[str, ...],
-    is_read_only: bool = False,
     protected: Iterable[str] = (),
 ) -> list[str]:
     """Return the prefix of a command line that runs the rest of it in the sandbox. Reads the file system.
@@ -167,7 +166,7 @@ def sandbox_command(
     for name in enclosing:
         words += _hide(name)
     words += _git_outside(root)
-    words += ["--ro-bind" if is_read_only else "--bind", str(root), str(root)]
+    words += ["--bind", str(root), str(root)]
     words += _git_inside(root)
     for name in sorted({*CLOSED_NAMES, *map("/".join, CLOSED_PAIRS), *protected}):
         words += ["--ro-bind-try", f"{root}/{name}", f"{root}/{name}"]

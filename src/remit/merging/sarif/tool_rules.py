@@ -140,7 +140,6 @@ class _SeverityTable(NamedTuple):
 
     rules: dict[Severity, list[str]]
     style: list[str]
-    hints: list[str]
     weaknesses: dict[int, Severity]
 
 
@@ -150,7 +149,7 @@ def _severities() -> _SeverityTable:
     words: tuple[Severity, ...] = ("critical", "important", "minor")
     weaknesses = {number: word for word in words for number in table["cwe"][word]}
     rules = {word: table["rules"][word] for word in words}
-    return _SeverityTable(rules, table["rules"]["style"], table["rules"]["hints"], weaknesses)
+    return _SeverityTable(rules, table["rules"]["style"], weaknesses)
 
 
 def _matching(tool: str, name: str, patterns: Iterable[str]) -> Iterator[str]:
@@ -172,12 +171,6 @@ def _severity_of_rule(tool: str, name: str) -> Severity | None:
 def is_style(tool: str, name: str) -> bool:
     """Return whether a rule is about style, which is never more than minor."""
     return any(_matching(tool, name, _severities().style))
-
-
-@cache
-def is_left_out(tool: str, name: str) -> bool:
-    """Return whether a rule is about style, or only gives hints: a review leaves it out."""
-    return is_style(tool, name) or any(_matching(tool, name, _severities().hints))
 
 
 def is_analyser(agent: str) -> bool:

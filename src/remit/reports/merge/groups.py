@@ -120,7 +120,7 @@ def _coverage(merge: Merge) -> Iterator[SectionEntry]:
 
 
 def coverage_text(coverage: LanguageCoverage) -> str:
-    """Return who reviewed the files of a language, how many were not reviewed, and who only searched them."""
+    """Return who reviewed the files of a language, and how many were not reviewed."""
     count = format_count(coverage.files, "file")
     state = (
         "none reviewed"
@@ -129,11 +129,9 @@ def coverage_text(coverage: LanguageCoverage) -> str:
         if coverage.unread
         else "reviewed"
     )
-    readers, searchers = (_with_numbers(each, coverage.files) for each in (coverage.read_by, coverage.searched_by))
-    only = "only searched" if coverage.unread == coverage.files else "searched"
-    searched = f"; {only} for secrets by {searchers}" if searchers else ""
+    readers = _with_numbers(coverage.read_by, coverage.files)
     reviewed = f" by {readers}" if not coverage.unread else f"; reviewed by {readers}" if readers else ""
-    return f"{coverage.language}: {count}, {state}{reviewed}{searched}"
+    return f"{coverage.language}: {count}, {state}{reviewed}"
 
 
 def _with_numbers(readers: dict[str, int], files: int) -> str:

@@ -11,17 +11,16 @@ import click
 import msgspec
 
 from remit.configuration import load
-from remit.demo.demo_review import DemoResult, copy_shop, demo_lines, demo_result, examples, recorded_plan, recordings
+from remit.demo.demo_review import DemoResult, copy_shop, demo_lines, demo_result, examples, recordings
 from remit.demo.recorded_model import MODEL, recorded_model
 from remit.dispatch.submit import Resolving
 from remit.dispatch.worker_settings import Settings, load_settings
 from remit.errors import EnvironmentBroken
 from remit.evidence.sources import open_sources
-from remit.merging.merge import without_sections
 from remit.merging.merge_data import Merge
 from remit.orchestrate.delegating import begin_plan
-from remit.orchestrate.plan import Plan
-from remit.orchestrate.review_team import ReviewTeam, find_team, review_plan
+from remit.orchestrate.review_team import REVIEWERS, review_plan, review_registry, why_no_model
+from remit.registry.model_names import full_name
 from remit.reports.plan_text import job_summary
 from remit.store.database import Database, open_database
 from remit.surfaces.cli.merge import with_dismissals
@@ -36,10 +35,9 @@ from remit.surfaces.cli.with_database import scratch_folder
 def command(*, is_recorded: bool, form: str) -> int:
     """Review an example shop, and show what was claimed, what was false and what remains.
 
-    Three subagents and the installed analysers review the shop. With a key for a model, that model is used, which
-    costs money; without one, a recording plays the model. The jobs, tools, checks, corrections and the merge are
-    those of `remit review`. The database is removed at the end; the copy of the shop and the report stay in
-    the folder `demo` of the data folder.
+    Three subagents review the shop. With a key for a model, that model is used, which costs money; without one, a
+    recording plays the model. The jobs, tools, checks, corrections and the merge are those of `remit review`. The
+    database is removed at the end; the copy of the shop and the report stay in the folder `demo` of the data folder.
 
     \b
     Examples:
@@ -52,11 +50,13 @@ def command(*, is_recorded: bool, form: str) -> int:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     root = folder.resolve() / "shop"
     copy_shop(examples() / "shop", root)
-    team = find_team(load(root), root, ["."])
-    is_recorded = is_recorded or not team.subagents
-    _print_team(team, is_recorded=is_recorded)
+    configured = load(root)
+    why = why_no_model(configured)
+    is_recorded = is_recorded or bool(why)
+    model = MODEL if is_recorded else full_name(configured["model"], configured["models"])
+    _print_model(model, why)
     with recorded_model(recordings()) if is_recorded else nullcontext():
-        driven, result = _with_scratch_database(root, team, MODEL if is_recorded else team.model)
+        driven, result = _with_scratch_database(root, model)
     if result is None:
         click.echo("remit: stopped", err=True)
         return 130
@@ -66,49 +66,45 @@ def command(*, is_recorded: bool, form: str) -> int:
     return 0
 
 
-def _print_team(team: ReviewTeam, *, is_recorded: bool) -> None:
-    """Print who reviews, and with which model."""
-    if not is_recorded:
-        text = f"model: {team.model}; a key for it is set (--recorded plays the recorded model)"
-    elif team.subagents:
-        text = "model: recorded"
+def _print_model(model: str, why_recorded: str) -> None:
+    """Print which model reviews."""
+    if model != MODEL:
+        text = f"model: {model}; a key for it is set (--recorded plays the recorded model)"
+    elif why_recorded:
+        text = f"model: recorded, because {why_recorded}"
     else:
-        text = f"model: recorded, because {team.why_no_model}"
+        text = "model: recorded"
     click.echo(text, err=True)
-    click.echo(f"analysers: {', '.join(team.analysers) or 'none is installed'}", err=True)
 
 
-def _with_scratch_database(root: Path, team: ReviewTeam, model: str) -> tuple[DrivenPlan, DemoResult | None]:
+def _with_scratch_database(root: Path, model: str) -> tuple[DrivenPlan, DemoResult | None]:
     async def work(settings: Settings) -> tuple[DrivenPlan, DemoResult | None]:
         async with open_database(None, settings.data) as database:
-            return await review_shop(database, settings, root, team, model)
+            return await review_shop(database, settings, root, model)
 
     with scratch_folder() as folder:
         return asyncio.run(work(load_settings(start=root)._replace(database=None, data=folder)))
 
 
 async def review_shop(
-    database: Database, settings: Settings, root: Path, team: ReviewTeam, model: str
+    database: Database, settings: Settings, root: Path, model: str
 ) -> tuple[DrivenPlan, DemoResult | None]:
     """Review the shop in a folder, and show the progress; without a result, the user stopped it."""
-    number = await begin_plan(database, _plan(root, team, model), root)
-    driven = await drive_with_progress(database, settings, number, Resolving())
+    configured = load(root)
+    threshold, profile = float(configured["merge.threshold"]), configured["profile"]
+    chosen = MODEL if model == MODEL else None
+    plan = review_plan(tuple(REVIEWERS), ["."], threshold=threshold, profile=profile, model=chosen)
+    number = await begin_plan(database, plan, root)
+    driven = await drive_with_progress(
+        database, settings, number, Resolving(registry=review_registry(with_plugins=False))
+    )
     if driven.stopped:
         return driven, None
     stored = next((phase.merge for phase in driven.found.phases if phase.merge is not None), None)
     if stored is None:
         raise EnvironmentBroken(f"the review did not finish: {job_summary(driven.found)}")
-    merged = without_sections(msgspec.convert(stored, Merge), team.analysers)
-    merged = with_dismissals(merged, open_sources(root).workspace)
+    merged = with_dismissals(msgspec.convert(stored, Merge), open_sources(root).workspace)
     return driven, await demo_result(database, driven.found, merged, model)
-
-
-def _plan(root: Path, team: ReviewTeam, model: str) -> Plan:
-    configured = load(root)
-    threshold, profile = float(configured["merge.threshold"]), configured["profile"]
-    if model == MODEL:
-        return recorded_plan(team, threshold=threshold, profile=profile)
-    return review_plan(team, ["."], threshold=threshold, profile=profile)
 
 
 def _shown_path(file: Path) -> Path:
