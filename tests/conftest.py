@@ -71,7 +71,7 @@ _BY_PARAMETER = ("tests/clients/others/test_client_sessions.py",)
 
 #: Tests that cover hardly anything of the measured packages that others do not; tracing doubles the time of a test.
 _NOT_TRACED = (
-    *("tests/adapters/", "tests/demo/", "tests/dispatch/", "tests/docs/", "tests/ledger/", "tests/orchestrate/"),
+    *("tests/adapters/", "tests/demo/", "tests/dispatch/", "tests/docs/", "tests/orchestrate/"),
     *("tests/store/", "tests/surfaces/", "tests/test_accuracy.py", "tests/test_structure.py"),
 )
 #: Tests that are slow without starting programs.

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from remit.merging.merge_documents import merge
     from remit.orchestrate.delegating import delegate, fan_out, run_plan, submit
     from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
-    from remit.orchestrate.remote import RemoteServer
     from remit.registry.definition import Brief, Definition, JobRequest
     from remit.registry.resolution import get_definition, reload_registry, resolve
 
@@ -27,7 +26,6 @@ __all__ = [
     "Merge",
     "PhaseSpec",
     "Plan",
-    "RemoteServer",
     "Verdict",
     "__version__",
     "check",
@@ -51,7 +49,6 @@ _MODULES = {
     "Merge": "remit.merging.merge_data",
     "PhaseSpec": "remit.orchestrate.plan",
     "Plan": "remit.orchestrate.plan",
-    "RemoteServer": "remit.orchestrate.remote",
     "Verdict": "remit.checking",
     "check": "remit.api",
     "check_all": "remit.api",

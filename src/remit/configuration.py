@@ -42,11 +42,9 @@ _LONG_KEY = lazy_pattern(
 _COMMA = lazy_pattern(r",(?![^{}]*\})")
 #: The header of a table.
 _HEADER = lazy_pattern(r"[ \t]*\[{1,2}([^\[\]#]+)\]")
-Shape = Literal["text", "list", "paths", "table", "number", "numbers", "weights", "tables"]
+Shape = Literal["text", "list", "paths", "table", "number", "numbers", "tables"]
 #: What the file of a checkout may do with a setting: nothing, set it, only lower the number, only add to the list.
 Checkout = Literal["no", "sets", "lowers", "adds"]
-#: The value of `merge.weights` for weights from people's decisions.
-LEARNED: Literal["learned"] = "learned"
 
 
 class Setting:
@@ -133,13 +131,13 @@ SETTINGS: tuple[Setting, ...] = (
         "merge.policy",
         "text",
         "mean",
-        "how the scores of agents that agree are combined: mean, max, floor, or learned from people's decisions",
+        "how the scores of agents that agree are combined: mean, max or floor",
         "sets",
     ),
     Setting(
         "merge.window", "number", 0, "findings that are at most this many lines apart count as one location", "sets"
     ),
-    Setting("merge.weights", "weights", {}, 'expertise: agent or agent/category = weight; or "learned"', "sets"),
+    Setting("merge.weights", "numbers", {}, "expertise: agent or agent/category = weight", "sets"),
     Setting(
         "merge.expertise", "number", 1, "the weight of an agent in the categories of its definition's expertise", "sets"
     ),
@@ -455,10 +453,6 @@ _SHAPES: dict[Shape, tuple[Callable[[Any], bool], str]] = {
     "numbers": (
         lambda value: isinstance(value, dict) and all(_is_number(w) for w in value.values()),
         "a table of numbers",
-    ),
-    "weights": (
-        lambda value: value == LEARNED or (isinstance(value, dict) and all(_is_number(w) for w in value.values())),
-        f'a table of numbers, or "{LEARNED}"',
     ),
     "tables": (
         lambda value: isinstance(value, list) and all(isinstance(w, dict) for w in value),

@@ -58,7 +58,7 @@ import generate_docs
 WORDS = (
     *("definition", "plugin", "registry", "brief", "job", "attempt", "result", "finding", "claim", "receipt"),
     *("evidence", "rule", "violation", "override", "verdict", "merge", "conflict", "gate", "decision"),
-    *("exception", "delegation", "plan", "phase", "escalation", "orchestrator", "ledger", "review"),
+    *("exception", "delegation", "plan", "phase", "escalation", "orchestrator", "review"),
     *("failpoint", "failure policy", "heartbeat thread", "plan lease", "project context", "session state"),
 )
 PAGES = all_pages()

@@ -127,7 +127,7 @@ def test_a_baseline_and_unchanged_lines_drop_findings_with_a_reason() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"policy": "median"}, "unknown policy 'median'; choose from mean, max, floor, learned"),
+        ({"policy": "median"}, "unknown policy 'median'; choose from mean, max, floor"),
         ({"threshold": 101}, "the threshold must be from 0 to 100, not 101"),
         ({"weights": {"ruff": -1}}, "the weight of ruff must be at least 0, not -1"),
     ],

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import psycopg
 import pytest
-from support.deployment import SUBMITTER, deployed, script_of, why_not
+from support.deployment import deployed, script_of, why_not
 from support.network import inside
 from support.tls_postgres import DATABASE
 
@@ -62,6 +62,6 @@ def test_a_conversation_survives_a_partition_a_restart_a_slow_link_and_a_fail_ov
         assert TURNS <= provider.asked("job") <= TURNS + 4, "only a turn in flight may be asked again"
 
         with inside(fleet.client.namespace), pytest.raises(psycopg.OperationalError, match="no encryption"):
-            psycopg.connect(fleet.url(SUBMITTER, sslmode="disable", connect_timeout=2))
+            psycopg.connect(fleet.url(sslmode="disable", connect_timeout=2))
         assert fleet.readable() == []
         assert DATABASE.encode() in fleet.network.captured, "the attempt without TLS is readable"

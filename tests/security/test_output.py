@@ -32,7 +32,7 @@ from remit.reports.layout import escape_control, escape_json
 from remit.reports.merge.markdown import merge_markdown
 from remit.reports.merge.parts import safe_text
 from remit.rules.examples import TREE, sample_text
-from remit.surfaces.cli import ledger_commands, printing
+from remit.surfaces.cli import printing
 from remit.surfaces.cli.group import remit as command
 
 #: Variation selectors, a joiner, two fillers, an empty Braille cell, a tag.
@@ -142,20 +142,6 @@ def test_json_is_escaped_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, *, 
     assert ("\x9b" in out.getvalue()) is not is_terminal
     assert ("\x1b" in out.getvalue()) is not is_terminal
     assert json.loads(out.getvalue().split("\n")[0]) == {"a": "\x9b2J"}
-
-
-@pytest.mark.parametrize("is_terminal", [True, False])
-def test_an_exported_line_has_no_escapes_on_a_terminal(monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool) -> None:
-    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="")
-    monkeypatch.setattr(out, "isatty", lambda: is_terminal)
-    monkeypatch.setattr(sys, "stdout", out)
-    line = json.dumps({"agent": ESCAPES}, ensure_ascii=False).encode() + b"\n"
-    ledger_commands._print_line(line)
-    out.flush()
-    printed = out.buffer.getvalue()  # type: ignore[attr-defined]
-    assert json.loads(printed) == {"agent": ESCAPES}
-    assert (printed == line) is not is_terminal
-    assert ("\u202e" in printed.decode()) is not is_terminal
 
 
 # Reading.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
 import sys
@@ -11,19 +10,16 @@ from pathlib import Path
 
 import pytest
 from scratch_project import ScratchProject, decision_of, told_person
-from support.postgres import Postgres
 
 from remit.errors import UsageError
 from remit.gate.person_commands import PERSON_COMMANDS
-from remit.store.access import Role, add_token
-from remit.store.database import open_database
 from remit.surfaces.cli.person import require_person
 
 LINES = [
     "remit tokens add me --role operator",
     *("remit plan answer 4 skip --why x", "remit answer 4 retry"),
     *("remit dismiss SEC-001 --why x", "remit restore SEC-001", "remit gate trust"),
-    *("python3 -m remit tokens list", "cd src && remit dismiss A --why b"),
+    *("python3 -m remit gate trust", "cd src && remit dismiss A --why b"),
     'python3 -c \'import subprocess; subprocess.run(["remit", "dismiss", "A", "--why", "b"])\'',
 ]
 
@@ -49,12 +45,9 @@ def test_a_denial_of_the_rest_of_a_line_does_not_hide_the_question(shop: Scratch
 
 
 @pytest.mark.parametrize("command", PERSON_COMMANDS)
-def test_a_command_of_a_person_needs_a_terminal_or_a_token(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_of_a_person_needs_a_terminal(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("REMIT_SERVER_TOKEN", raising=False)
     with pytest.raises(UsageError, match="is for a person: run it in a terminal"):
         require_person(command)
     monkeypatch.setattr("remit.surfaces.cli.person.has_terminal", lambda: True)
@@ -90,27 +83,6 @@ def test_a_call_of_another_agent_does_not_end_a_question(shop: ScratchProject, m
     shop.before("remit gate trust")
     shop.before("ls", agent_id="a1", agent_type="backend-specialist")
     require_person("remit gate trust")
-
-
-def test_a_token_of_another_role_is_named(postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def make(role: Role) -> str:
-        async with open_database(address, tmp_path) as database:
-            return (await add_token(database, "ci", role))[1]
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    with postgres.temporary_database() as address:
-        monkeypatch.setenv("REMIT_DATABASE_URL", address)
-        monkeypatch.setenv("REMIT_SERVER_TOKEN", asyncio.run(make("viewer")))
-        with pytest.raises(
-            UsageError, match=r"\(at least reviewer\); the token in REMIT_SERVER_TOKEN is that of ci, a vi"
-        ):
-            require_person("remit plan answer")
-        monkeypatch.setenv("REMIT_SERVER_TOKEN", "remit_wrong")
-        with pytest.raises(UsageError, match="the token in REMIT_SERVER_TOKEN is not valid in this database"):
-            require_person("remit plan answer")
-        monkeypatch.setenv("REMIT_SERVER_TOKEN", asyncio.run(make("reviewer")))
-        require_person("remit plan answer")
 
 
 @pytest.mark.process

@@ -1,4 +1,4 @@
-"""The recipes of docs/operations.md: an owner that can make the roles, and a backup that another server continues."""
+"""The recipes of docs/operations.md: an owner of the tables, and a backup that another server continues."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ from remit.dispatch.submit import Resolving, submit
 from remit.store import jobs
 from remit.store.database import open_database
 from remit.store.jobs import Job
-from remit.store.roles import apply_roles, role_script
 from remit.testing import registry
 
-NAMES = {"worker": "fleet_worker", "submitter": "fleet_submitter"}
 PAGE = Path(remit.__file__).parents[2] / "docs" / "operations.md"
 
 
@@ -41,11 +39,6 @@ def made(server: Postgres) -> str:
     return server.address("fleet").replace("//remit@", "//fleet@")
 
 
-async def make_roles(address: str) -> None:
-    async with open_database(address, Path("/")) as database:
-        await apply_roles(database, await role_script(database, NAMES))  # type: ignore[arg-type]
-
-
 async def submitted(address: str, folder: Path) -> int:
     resolving = Resolving(registry=registry(KEEPER))
     request = {"prompt": "go", "subagent_def": "keeper", "model": "anthropic:claude-sonnet-5"}
@@ -61,12 +54,10 @@ async def claimed(address: str, number: int) -> Job | str | None:
 
 def test_a_job_of_a_backup_continues_on_another_server(own_postgres: Postgres, other: Postgres, tmp_path: Path) -> None:
     owner, new_owner = made(own_postgres), made(other)
-    asyncio.run(make_roles(owner))
-    number = asyncio.run(submitted(owner.replace("//fleet@", "//fleet_submitter@"), tmp_path))
+    number = asyncio.run(submitted(owner, tmp_path))
     dump = str(tmp_path / "fleet.dump")
     program("pg_dump", "--format=custom", f"--file={dump}", owner)
     program("pg_restore", "--no-owner", "--no-privileges", "--exit-on-error", f"--dbname={new_owner}", dump)
-    asyncio.run(make_roles(new_owner))
-    job = asyncio.run(claimed(new_owner.replace("//fleet@", "//fleet_worker@"), number))
+    job = asyncio.run(claimed(new_owner, number))
     assert isinstance(job, Job)
     assert (job.prompt, job.attempt, job.agent) == ("go", 1, "keeper")

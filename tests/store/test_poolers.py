@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -17,11 +18,11 @@ from support.postgres import Postgres
 from support.running import Play, settings_for, tools
 from support.waiting import until
 
+import remit
 from remit.configuration import load
 from remit.dispatch.health import HealthFact, health_facts
 from remit.errors import EnvironmentBroken
 from remit.store.database import open_database
-from remit.store.roles import apply_roles, role_script
 
 pytest_plugins = ("support.running",)
 pytestmark = [
@@ -29,7 +30,8 @@ pytestmark = [
     pytest.mark.anyio,
     pytest.mark.skipif(shutil.which("pgbouncer") is None, reason="PgBouncer is not installed"),
 ]
-ROLE = "pooled_worker"
+ROLE = "pooled"
+PAGE = Path(remit.__file__).parents[2] / "docs/operations.md"
 _SETTINGS = """
 [databases]
 * = host={server} port=5432
@@ -49,11 +51,16 @@ Pooler = Callable[[str], str]
 
 @pytest.fixture(scope="module")
 def database(postgres: Postgres) -> Iterator[str]:
-    """The address of a database with a role for workers, for its owner."""
+    """The address of a database with a role that has the settings of the page on operations."""
 
     async def make() -> None:
         async with open_database(address, Path("/")) as opened:
-            await apply_roles(opened, await role_script(opened, {"worker": ROLE}))
+            name = opened.address.partition("?")[0].rpartition("/")[2]
+            found = re.search(r"```sql\n(ALTER ROLE .*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+            assert found
+            settings = found[1].replace("ROLE fleet", f"ROLE {ROLE}").replace("DATABASE fleet", f"DATABASE {name}")
+            async with opened.connection() as connection:
+                await connection.execute(f"CREATE ROLE {ROLE} LOGIN SUPERUSER; {settings}".encode())
 
     with postgres.temporary_database() as address:
         asyncio.run(make())
@@ -135,7 +142,7 @@ async def test_a_role_without_its_settings_is_reported(
     pooler: Pooler, database: str, mode: str, tmp_path: Path
 ) -> None:
     with pytest.raises(
-        EnvironmentBroken, match=r"does not forward the setting search_path: create .* `remit db roles`"
+        EnvironmentBroken, match=r"does not forward the setting search_path: store it with the role, by ALTER ROLE"
     ):
         async with open_database(_through(pooler(mode), database, "remit"), tmp_path):
             pass

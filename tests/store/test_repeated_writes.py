@@ -19,9 +19,7 @@ from remit import testing
 from remit.dispatch import webhook
 from remit.dispatch.submit import Queueing
 from remit.evidence.receipts import Receipt
-from remit.ledger.items import ItemOpinion, NewItem
-from remit.ledger.ledger_entries import LedgerEntry
-from remit.store import jobs, ledger, review_queue, workers
+from remit.store import jobs, workers
 from remit.store.database import Connection, ConnectionTarget, Database, open_database
 from remit.store.jobs import AttemptFenced, Job
 from remit.store.transcript import (
@@ -39,9 +37,8 @@ WORKER = "00000000-0000-0000-0000-000000000001"
 Step = Callable[[Database, Job], Coroutine[Any, Any, object]]
 TABLES = (
     *("jobs", "messages", "tool_calls", "receipts", "results", "events", "workers", "slots"),
-    *("ledger", "ledger_days", "review_items", "opinions", "decisions", "outbox"),
+    "outbox",
 )
-DECISION = "00000000-0000-0000-0000-00000000000d"
 
 
 class Forgetful(Database):
@@ -123,38 +120,6 @@ async def _given_back(database: Database, job: Job) -> None:
     await jobs.give_back(database, job.id, job.attempt)
 
 
-async def _recorded(database: Database, job: Job) -> None:
-    entry = LedgerEntry(key="check-1", source="check", agent="builder", verdict="accept", claims=3, job=job.id)
-    assert await ledger.record(database, [entry]) == (0 if isinstance(database, Forgetful) else 1)
-    await ledger.fold(database)
-
-
-async def _decided(database: Database, job: Job) -> None:
-    opinion = ItemOpinion(agent="builder", confidence=90.0, claimed=95.0)
-    item = NewItem(
-        key="item-1",
-        kind="finding",
-        rank=1,
-        source="job",
-        title="t",
-        body={},
-        agents=("builder",),
-        job=job.id,
-        severity="critical",
-        fingerprint="f",
-        path="a.py",
-        opinions=(opinion,),
-    )
-    (number,) = await review_queue.add_items(database, [item])
-    assert await review_queue.next_item(database, "alice") is not None
-    await review_queue.decide(database, DECISION, number, "reject", "alice", "no")
-
-
-async def _undone(database: Database, job: Job) -> None:
-    await _decided(database, job)
-    await review_queue.undo(database, DECISION, "alice")
-
-
 async def _notice(database: Database, _: Job) -> None:
     await webhook.note_day_budget(database, 1.0)
     async with database.transaction() as connection:
@@ -174,9 +139,6 @@ STEPS: list[Step] = [
     _registered,
     _finished,
     _given_back,
-    _recorded,
-    _decided,
-    _undone,
     _notice,
 ]
 

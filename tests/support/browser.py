@@ -12,8 +12,6 @@ import pytest
 from support.waiting import PATIENCE
 from support.web import RunningSite
 
-from remit.store.access import Role
-
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
@@ -51,7 +49,7 @@ def browsing() -> Iterator[Browser]:
 class Visitor:
     """A person with a browser window who is signed in."""
 
-    def __init__(self, browser: Browser, site: RunningSite, name: str, role: Role, **options: Any) -> None:
+    def __init__(self, browser: Browser, site: RunningSite, **options: Any) -> None:
         width, height = options.pop("size", WIDE)
         self.site = site
         self.problems: list[str] = []
@@ -61,7 +59,7 @@ class Visitor:
         self.page.on("console", self._note)
         self.page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
         self.page.add_init_script(_REPORT_VIOLATIONS)
-        self.go(f"/login?token={site.token(name, role, is_link=True)}")
+        self.go(f"/login?token={site.sign_ins.add_link()}")
         self.page.wait_for_url(site.url + "/")
 
     def _note(self, message: Any) -> None:

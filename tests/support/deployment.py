@@ -30,14 +30,9 @@ from support.waiting import until
 
 from remit import testing
 from remit.dispatch.submit import Queueing
-from remit.store.database import open_database
-from remit.store.roles import apply_roles, role_script
 
 T = TypeVar("T")
-WORKER = "fleet_worker"
-SUBMITTER = "fleet_submitter"
-#: The password of each role.
-PASSWORDS = {OWNER: "owner_password_93ac", WORKER: "worker_password_5d10", SUBMITTER: "submitter_password_77fe"}
+PASSWORD = "fleet_password_5d10"
 API_KEY = "sk-ant-api-key-of-the-fleet-5521"
 TASK = "count the quokkas of Rottnest"
 _BUILDER = """---
@@ -157,7 +152,7 @@ class Deployment:
         self.certificate = tls_postgres.certificate(folder, self.database, self.standby_host)
         self.primary = TlsPostgres(self.database, folder / "db1", self.certificate)
         self.primary.create()
-        asyncio.run(_create_roles(self.primary))
+        self.primary.set_password(OWNER, PASSWORD)
         self.servers = [self.primary]
         if has_standby:
             self.servers.append(TlsPostgres(self.standby_host, folder / "db2", self.certificate))
@@ -173,12 +168,12 @@ class Deployment:
             "REMIT_MODEL": "anthropic:claude-opus-5",
         }
 
-    def url(self, role: str, **parameters: object) -> str:
-        """Return the address of the database for a role: all hosts, TLS with a verified certificate."""
+    def url(self, **parameters: object) -> str:
+        """Return the address of the database: all hosts, TLS with a verified certificate."""
         hosts = ",".join(f"{server.host.address}:{PORT}" for server in self.servers)
         options = {"sslmode": "verify-full", "sslrootcert": str(self.certificate), **parameters}
         words = "&".join(f"{name}={quote(str(value), safe='')}" for name, value in options.items())
-        return f"postgresql://{role}:{PASSWORDS[role]}@{hosts}/{DATABASE}?{words}"
+        return f"postgresql://{OWNER}:{PASSWORD}@{hosts}/{DATABASE}?{words}"
 
     def start(self, host: Host, *words: str, **environment: str) -> RemoteProcess:
         """Start a command of remit on a host."""
@@ -191,7 +186,7 @@ class Deployment:
         return self.start(
             self.workers[number],
             "worker",
-            REMIT_DATABASE_URL=self.url(WORKER, **self.limits),
+            REMIT_DATABASE_URL=self.url(**self.limits),
             ANTHROPIC_API_KEY=API_KEY,
             ANTHROPIC_BASE_URL=self.provider.url,
             **environment,
@@ -205,7 +200,7 @@ class Deployment:
     def submit(self, name: str, *words: str, **environment: str) -> int:
         """Submit a job from the client host and return its number."""
         task = ("submit", "builder", f"{TASK} <{name}>", "--format", "json")
-        place = {"PWD": str(self.workspace(name)), "REMIT_DATABASE_URL": self.url(SUBMITTER, **self.limits)}
+        place = {"PWD": str(self.workspace(name)), "REMIT_DATABASE_URL": self.url(**self.limits)}
         process = self.start(self.client, *task, *words, **{**place, **environment})
         assert process.wait() == 0, process.output
         shape, _ = json.JSONDecoder().raw_decode(process.output, process.output.index("{"))
@@ -215,7 +210,7 @@ class Deployment:
         """Submit a job from the client host and this process, which has imported everything."""
         wanted = [(f"{TASK} <{name}>", self.workspace(name), Queueing())]
         with inside(self.client.namespace):
-            (number,) = asyncio.run(submitted(self.url(SUBMITTER, **self.limits), testing.registry(_BUILDER), wanted))
+            (number,) = asyncio.run(submitted(self.url(**self.limits), testing.registry(_BUILDER), wanted))
         return number
 
     def workspace(self, name: str) -> Path:
@@ -255,7 +250,7 @@ class Deployment:
     def readable(self) -> list[str]:
         """Return the secrets and texts that can be read in the traffic of the database hosts."""
         captured = self.network.captured
-        return [text for text in (*PASSWORDS.values(), API_KEY, TASK) if text.encode() in captured]
+        return [text for text in (PASSWORD, API_KEY, TASK) if text.encode() in captured]
 
     def owner_of(self, job: int, workers: Sequence[RemoteProcess]) -> int:
         """Return which of the workers runs a job."""
@@ -283,14 +278,6 @@ class Deployment:
         self.provider.end()
         for server in self.servers:
             server.close()
-
-
-async def _create_roles(server: TlsPostgres) -> None:
-    """Create the tables and the roles as the owner of the database does."""
-    async with open_database(server.address(OWNER), server.folder) as database:
-        await apply_roles(database, await role_script(database, {"worker": WORKER, "submitter": SUBMITTER}))
-    for role, password in PASSWORDS.items():
-        server.set_password(role, password)
 
 
 @contextlib.contextmanager

@@ -15,16 +15,17 @@ import psycopg
 from psycopg.types.json import Jsonb
 from support.waiting import PATIENCE
 
-from remit.clients.hooks.session_import import watching_sessions
+from remit.aio import cancel_and_wait
 from remit.dispatch.worker_settings import load_settings
-from remit.store.access import Role, add_token
 from remit.store.database import Database, open_database
 from remit.store.events import ChangeFeed
 from remit.surfaces.server.running import ServeOptions, address_of, bind, build_server
+from remit.surfaces.server.sign_in import SignIns
 from remit.surfaces.server.site import Site
-from remit.surfaces.server.streams import SESSIONS
+from remit.surfaces.server.streams import watch_sessions
 
 T = TypeVar("T")
+TOKEN = "the token of programs"
 #: A text that would run a script, close an attribute or a comment, or change the order of what is shown.
 HOSTILE = '<img src=x onerror="window.hacked=1">\'"`--></textarea></script><script>window.hacked=1</script>\u202e'
 
@@ -36,6 +37,7 @@ class RunningSite:
         self.database_address = address
         self.folder = folder
         self.url = ""
+        self.sign_ins = SignIns(TOKEN)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._database: Database | None = None
         self._stop: Callable[[], None] = lambda: None
@@ -61,7 +63,7 @@ class RunningSite:
         listener = bind("127.0.0.1", 0)
         async with open_database(self.database_address, self.folder) as database, ChangeFeed(database) as feed:
             address = address_of(ServeOptions(), listener.getsockname()[1])
-            site = Site(database, settings, feed, address, self.folder)
+            site = Site(database, settings, feed, address, self.sign_ins, self.folder)
             server = build_server(site, ServeOptions())
             await feed.is_ready.wait()
             self._loop, self._database, self._stop, self.url = (
@@ -71,8 +73,9 @@ class RunningSite:
                 address.url,
             )
             self._started.set()
-            async with watching_sessions(database, str(self.folder), lambda: feed.notice(SESSIONS)):
-                await server.serve(sockets=[listener])
+            watching = asyncio.create_task(watch_sessions(self.folder, feed))
+            await server.serve(sockets=[listener])
+            await cancel_and_wait(watching)
 
     def call(self, work: Callable[[Database], Awaitable[T]]) -> T:
         """Run a coroutine with the server's database."""
@@ -91,21 +94,19 @@ class RunningSite:
             cursor = connection.execute(statement.encode(), values)
             return list(cursor.fetchall()) if cursor.description else []
 
-    def token(self, name: str = "alice", role: Role = "operator", **options: Any) -> str:
-        """Make a token and return its text."""
-        return self.call(lambda database: add_token(database, name, role, **options))[1]
-
-    def client(self, role: Role | None = "operator", name: str = "alice") -> httpx.Client:
+    def client(self) -> httpx.Client:
         """Return a client that is signed in as a browser is."""
-        client = self._opened({"origin": self.url})
-        if role is not None:
-            link = self.token(name, role, is_link=True)
-            assert client.get("/login", params={"token": link}).status_code == 200
+        client = self.visitor()
+        assert client.get("/login", params={"token": self.sign_ins.add_link()}).status_code == 200
         return client
 
-    def bearer(self, role: Role = "operator", name: str = "ci") -> httpx.Client:
-        """Return a client with a token, as a program is."""
-        return self._opened({"authorization": f"Bearer {self.token(name, role)}"})
+    def visitor(self) -> httpx.Client:
+        """Return a client that is not signed in."""
+        return self._opened({"origin": self.url})
+
+    def bearer(self) -> httpx.Client:
+        """Return a client with the token, as a program is."""
+        return self._opened({"authorization": f"Bearer {TOKEN}"})
 
     @functools.cached_property
     def anonymous(self) -> httpx.Client:
@@ -187,7 +188,6 @@ def add_hostile_job(site: RunningSite) -> int:
         "code": {"start": 1, "text": "\n".join([HOSTILE] * 5)},
     }
     report = {"verdict": "revise", "violations": [violation], "references": [reference]}
-    report["facts"] = {"revision": HOSTILE}
     for submission in (1, 2):
         site.rows(
             "INSERT INTO remit.results (job, submission, document, verdict, report) VALUES (%s, %s, %s, 'revise', %s)",

@@ -23,8 +23,6 @@ from support.in_process import Remit, command_runner
 from support.model_process import RemoteServer, model_process
 from support.waiting import PATIENCE
 
-from remit.clients.hooks.results import keep_result
-from remit.gate.session_store import open_session
 from remit.surfaces.cli import job_commands
 from remit.testing import project as sample_project
 from remit.testing import result
@@ -100,30 +98,6 @@ def working(remit: Commands, *words: str) -> Iterator[subprocess.Popen[str]]:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 worker.wait(15)
             worker.kill()
-
-
-def test_a_worker_imports_the_sessions_that_hooks_record_in_its_project(address: str, tmp_path: Path) -> None:
-    project = tmp_path / "shop"
-    (project / ".git").mkdir(parents=True)
-    gate = str(project / ".remit/gate")
-
-    def report(session: str, outcome: str, verdict: str) -> None:
-        about = {"agent": "code-explorer", "agent_id": "a1", "text": "text", "check": "{}", "violations": ()}
-        keep_result(gate, session, outcome=outcome, verdict=verdict, **about)  # type: ignore[arg-type]
-        with open_session(gate, session) as state:
-            state.warn("a report came")
-
-    report("before", "accepted", "accept")
-    remit = Commands(address, project, tmp_path / "data", "http://127.0.0.1:1")
-    with working(remit):
-        until(remit, "SELECT 1 FROM remit.ledger WHERE session = 'before'")
-        report("while", "rejected", "reject")
-        until(remit, "SELECT 1 FROM remit.ledger WHERE session = 'while'")
-    found = rows(remit, "SELECT session, source, agent, verdict, project FROM remit.ledger ORDER BY id")
-    assert found == [
-        ("before", "hook", "code-explorer", "accept", str(project)),
-        ("while", "hook", "code-explorer", "reject", str(project)),
-    ]
 
 
 def test_run_completes_in_this_process_where_no_worker_is_alive(remit: Commands, here: Remit) -> None:

@@ -1,1 +1,1 @@
-"""A recorded model, and the work on an example shop that it does: one review, or a week."""
+"""A recorded model, and the review of an example shop that it does."""

@@ -126,7 +126,6 @@ def demo_lines(result: DemoResult, report: Path, columns: int) -> Iterator[Line]
     for arguments, what in (
         ("audit", "what did your assistants get wrong?"),
         ("verify YOUR.md", "do the claims of a document hold?"),
-        ("serve --demo --open", "a week of such work, in a browser"),
     ):
         yield [Piece(f"remit {arguments:<20}"), Piece(f" {what}", "dim")]
 

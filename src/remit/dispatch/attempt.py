@@ -34,18 +34,14 @@ from remit.dispatch.worker_settings import Settings
 from remit.dispatch.worktree import WORKTREE, is_usable, make_worktree
 from remit.errors import EnvironmentBroken, UsageError
 from remit.evidence.receipts import Receipt
-from remit.ledger.items import AgentVersion, ItemOrigin, NewItem
-from remit.ledger.ledger_entries import facts_of
-from remit.ledger.recorded_merge import items_of_report
 from remit.merging.adjust import report_of
 from remit.registry.definition import Brief
 from remit.registry.tools import AllowList, find_tool
 from remit.secrets.scan import redact_all
-from remit.store import jobs, review_queue
+from remit.store import jobs
 from remit.store.database import Database
 from remit.store.jobs import AttemptFenced, Job
 from remit.store.transcript import Transcript
-from remit.workspace import git
 from remit.workspace.files import WorkTree
 
 log = logging.getLogger("remit.worker")
@@ -240,9 +236,6 @@ class Attempt:
             _judge, ended.text, self._job.agent, brief, root, receipts, attempt
         )
         failpoint("checked")
-        if _PLAN_KEY.match(self._job.idempotency_key or "") is None:  # else the merge of the plan has its items
-            items = await asyncio.to_thread(_review_items, judgement, self._job, brief, root)
-            await review_queue.add_items(self._database, items)
         # Checked as it was sent, stored without secrets.
         stored = msgspec.to_builtins({"verdict": judgement.decision, "violations": judgement.violations, **details})
         document = ended.text
@@ -286,16 +279,10 @@ def apply_limits(brief: Brief, settings: Settings) -> Brief:
     return brief if tools == brief.tools else msgspec.structs.replace(brief, tools=tools)
 
 
-def _review_items(judgement: ReportJudgement, job: Job, brief: Brief, root: Path) -> list[NewItem]:
-    version = AgentVersion(brief.definition.digest if brief.definition else "", brief.model)
-    origin = ItemOrigin("job", job=job.id, project=job.workspace)
-    return items_of_report(judgement, job.agent, origin, root, version)
-
-
 def _judge(
     report: str, agent: str, brief: Brief, root: Path, receipts: list[Receipt], attempt: int
 ) -> tuple[ReportJudgement, dict[str, Any]]:
-    """Return the judgement of a report; its facts for the ledger, its claims with code, and its part in a merge."""
+    """Return the judgement of a report; its claims with code, and its part in a merge."""
     options = Options(
         profile=brief.profile,
         kind=brief.kind,
@@ -303,12 +290,10 @@ def _judge(
         attempt=attempt,
     )
     judgement = judge_report(report, options, root, receipts=receipts)
-    facts = facts_of(judgement.verdicts, git.head(root) or "")
     # A merge uses the claims as they are judged here: the stored text has no secrets.
     verdicts = [msgspec.structs.replace(verdict, verdict=judgement.decision) for verdict in judgement.verdicts]
     reported = report_of(verdicts, agent, WorkTree(root))
     return judgement, {
-        "facts": facts,
         "references": claims_with_code(judgement.verdicts, root),
         "reported": msgspec.to_builtins(reported),
     }

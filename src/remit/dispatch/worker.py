@@ -39,7 +39,7 @@ from remit.dispatch.telemetry import open_telemetry
 from remit.dispatch.worker_settings import Settings
 from remit.errors import EnvironmentBroken, RemitError, UsageError
 from remit.registry.model_names import full_name
-from remit.store import jobs, ledger, review_queue, workers
+from remit.store import jobs, workers
 from remit.store.database import (
     CONNECTION_ERRORS,
     RECONNECT_SECONDS,
@@ -351,8 +351,6 @@ class Worker:
         await self._database.rows("workers.forget", seconds=max(3600.0, 20 * seconds))
         if self._telemetry is not None:
             await self._telemetry.record_queue(self._database)
-        await ledger.fold(self._database)
-        await review_queue.apply_dismissals(self._database)
 
     async def _take_over(self, seconds: float) -> None:
         """Queue the jobs of workers without a heartbeat for `seconds`, and jobs without a ticket."""

@@ -50,7 +50,7 @@ _TASKS = RUNNERS | INTERPRETERS | {TASK}
 #: In a line that is not understood, these words mean that it may do the same in another way.
 _GATE_PARTS = (
     *("remit.gate", "remit.clients", "remit.surfaces", "remit.__main__", "hooks/entry.py"),
-    *("remit.store", "remit.ledger"),
+    "remit.store",
 )
 #: Programs that send commands to a database, which may run programs and change verdicts.
 _DATABASE_CLIENTS = frozenset({"psql", "pgcli", "usql", "pg_dump", "pg_restore", "createuser", "dropdb", "createdb"})

@@ -14,7 +14,7 @@ from remit.gate.session_store import list_sessions, read_session
 _LONGEST_CALL = 660.0
 #: The commands, by their first words.
 PERSON_COMMANDS: tuple[str, ...] = (
-    *("remit tokens", "remit plan answer", "remit dismiss", "remit restore"),
+    *("remit plan answer", "remit dismiss", "remit restore"),
     "remit gate trust",
 )
 #: The name that a command had in version 0.1.

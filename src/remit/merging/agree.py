@@ -257,8 +257,6 @@ def _agreed(mean: float, best: float, agents: int, settings: MergeSettings) -> f
         return mean
     if settings.policy == "max":
         return min(100.0, best + FLAT_BONUS)
-    if settings.policy == "learned":
-        return min(100.0, max(0.0, mean + settings.bonus(agents)))
     lifted = min(100.0, mean + FLAT_BONUS)
     return max(lifted, best) if settings.policy == "floor" else lifted
 

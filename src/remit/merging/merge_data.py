@@ -26,9 +26,9 @@ MergeStatus = Literal["SUCCESS", "PARTIAL", "FAILED"]
 MergeDecision = Literal["continue", "review", "retry"]
 ConflictKind = Literal["severity", "score", "compliance", "presence", "self"]
 CONFLICT_KINDS: tuple[ConflictKind, ...] = get_args(ConflictKind)
-Policy = Literal["mean", "max", "floor", "learned"]
+Policy = Literal["mean", "max", "floor"]
 
-#: The points for agents that agree, however many they are, unless the worth of agreement was learned.
+#: The points for agents that agree, however many they are.
 FLAT_BONUS = 10.0
 #: Starts the reason of a finding that is dropped because of its score.
 LOW_SCORE = "confidence "
@@ -180,38 +180,6 @@ class LanguageCoverage(msgspec.Struct, frozen=True):
     unread: int
 
 
-class LearnedWeight(msgspec.Struct, frozen=True, kw_only=True):
-    """How often an agent was right, from people's decisions; with a category, in this category only."""
-
-    agent: str
-    category: str
-    weight: float
-    decisions: int
-    confirmed: int
-
-
-class AgreementWorth(msgspec.Struct, frozen=True, kw_only=True):
-    """How often findings that this many agents report were right, and the points that a merge adds for it."""
-
-    agents: int
-    rate: float
-    bonus: float
-    decisions: int
-    confirmed: int
-
-
-class LearnedNote(msgspec.Struct, frozen=True, kw_only=True):
-    """What was learned from people's decisions. The decisions up to `until`, named by `digest`, give the same."""
-
-    decisions: int
-    until: str
-    digest: str
-    #: The team's mean; the weight of an agent without decisions.
-    team: float
-    weights: tuple[LearnedWeight, ...]
-    agreement: tuple[AgreementWorth, ...]
-
-
 class Merge(msgspec.Struct, frozen=True, kw_only=True):
     """One report made from many."""
 
@@ -226,8 +194,6 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
     #: Of a review; empty for other merges.
     coverage: tuple[LanguageCoverage, ...] = ()
     counts: Counts
-    #: The learned weights that the merge used, for its agents; unset if it used none.
-    learned: LearnedNote | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def is_unread(self) -> bool:
@@ -285,18 +251,10 @@ class MergeSettings(msgspec.Struct, frozen=True, kw_only=True):
     policy: Policy = "mean"
     #: Expertise: "agent" or "agent/category" -> weight; the default is 1.
     weights: dict[str, float] = {}
-    #: The weight of an agent that `weights` does not name.
-    default_weight: float = 1.0
-    #: For the policy `learned`: the points for two agents that agree, for three, and so on; the last one for more.
-    bonuses: tuple[float, ...] = ()
     #: Findings at most this many lines apart are at one location.
     window: int = 0
     expect: tuple[str, ...] = ()
 
     def weight(self, agent: str, category: str) -> float:
         """Return the weight of an agent in a category."""
-        return self.weights.get(f"{agent}/{category}", self.weights.get(agent, self.default_weight))
-
-    def bonus(self, agents: int) -> float:
-        """Return the points that the policy `learned` adds if this many agents agree."""
-        return self.bonuses[min(agents - 2, len(self.bonuses) - 1)] if self.bonuses else FLAT_BONUS
+        return self.weights.get(f"{agent}/{category}", self.weights.get(agent, 1.0))

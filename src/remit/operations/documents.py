@@ -100,7 +100,6 @@ EveryClaim = Annotated[bool, described("Show every claim, not only those that fa
 Attest = Annotated[
     str | None, described("Write an in-toto statement about the outcome to this file.", on=CLI, metavar="FILE")
 ]
-Record = Annotated[bool, described("Store the verdicts in the ledger.", on=CLI)]
 
 
 class Verify(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,7 +137,6 @@ class Verify(msgspec.Struct, frozen=True, kw_only=True):
         bool, described("Show the corrections of paths and lines as a diff, and ask before they are written.", on=CLI)
     ] = False
     write: Annotated[bool, described("With --fix: write the corrections without asking.", on=CLI)] = False
-    record: Record = False
     attest: Attest = None
     form: Annotated[
         Literal["text", "json", "sarif", "github", "junit", "markdown", "badge"],
@@ -181,7 +179,6 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     ignore: Annotated[list[str], described("Skip this rule, code or family.", on=CLI, metavar="RULE")] = []
     require_claims: RequireClaims = False
     claims: EveryClaim = False
-    record: Record = False
     attest: Attest = None
     form: Annotated[
         Literal["text", "json", "github", "junit"], described("The output format.", on=CLI, option="--format")

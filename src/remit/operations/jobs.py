@@ -26,8 +26,6 @@ ANSWERS: tuple[AnswerVerb, ...] = get_args(AnswerVerb)
 _NEED_WORDS = ("skip", "text")
 Verdict = Literal["accept", "revise", "reject"]
 Number = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
-#: How many entries a page over HTTP has.
-PageLimit = Annotated[int, described("At most this many.", ge=1, le=500)]
 _Words = Annotated[list[str], described("", on=CLI, required=CLI, metavar="[AGENT] TASK", is_argument=True)]
 
 
@@ -111,10 +109,6 @@ class Submit(Run, frozen=True, kw_only=True):
     """A job to submit. For programs the policy is always `strict`: unknown definitions and tools are refused."""
 
     delay: Annotated[float, described("Seconds to wait before the job may start.")] = 0
-    server: Annotated[
-        str | None,
-        described("Submit to this `remit serve`; REMIT_SERVER_TOKEN has the token.", on=CLI, metavar="URL"),
-    ] = None
 
 
 class Orchestrate(TreeLimits, frozen=True, kw_only=True):
@@ -137,18 +131,6 @@ class ListJobs(msgspec.Struct, frozen=True, kw_only=True):
     before: Annotated[Number | None, described("Only jobs before this number.", metavar="JOB")] = None
     limit: Annotated[int, described("At most this many.", ge=1, le=10_000)] = 50
     form: Form = "text"
-
-
-class JobPage(ListJobs, frozen=True, kw_only=True):
-    """A page of jobs over HTTP."""
-
-    limit: PageLimit = 50
-
-
-class PlanNumber(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan."""
-
-    plan: Annotated[Number, described("Its number.")]
 
 
 class JobNumber(msgspec.Struct, frozen=True, kw_only=True):
@@ -286,6 +268,11 @@ async def list_jobs(database: Database, wanted: ListJobs, *, is_whole: bool) -> 
     """Return jobs, the newest first."""
     chosen = {name: getattr(wanted, name) for name in ("state", "verdict", "before", "limit")}
     return await jobs.list_jobs(database, agent=printable(wanted.agent), **chosen, is_whole=is_whole)
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number of a text of a program or a page, if it is one that a row can have."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 
 def printable(text: str | None) -> str | None:

@@ -12,7 +12,7 @@ from remit.configuration import load
 from remit.dispatch.telemetry import emit_verdicts
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
-from remit.ledger.dismissing import stored_dismissals
+from remit.merging.dismissal_file import stored_dismissals
 from remit.merging.dismissals import apply_dismissals
 from remit.merging.inputs import Input, failed_report, read_input
 from remit.merging.merge_data import Merge, Policy
@@ -68,9 +68,6 @@ class MergeDocuments(msgspec.Struct, frozen=True, kw_only=True):
         Literal["github", "ai"],
         described("The SARIF profile: github for code scanning, ai for the AI profile.", on=CLI),
     ] = "github"
-    record: Annotated[
-        bool, described("Store the verdicts in the ledger, and findings in the review queue.", on=CLI)
-    ] = False
     attest: Attest = None
     output: Annotated[
         str | None, described("Write to this file instead of standard output.", on=CLI, metavar="PATH")

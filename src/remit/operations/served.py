@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, NamedTuple, TypeVar
-from uuid import uuid4
 
 import msgspec
 
@@ -27,46 +26,21 @@ from remit.operations.jobs import (
     Cancel,
     GivenAnswerShape,
     JobNumber,
-    JobPage,
-    ListJobs,
     ListQuestions,
-    PlanNumber,
     QuestionList,
     Submit,
     answer_question,
     cancel_job,
-    list_jobs,
     list_questions,
-    retry_job,
     submit_job,
 )
 from remit.operations.merge import MergeDocuments, merge_documents
-from remit.operations.review_items import (
-    Decide,
-    FindingFilter,
-    ItemChoice,
-    ItemList,
-    ItemNumber,
-    ItemPage,
-    ItemShape,
-    LedgerList,
-    LedgerPage,
-    Undo,
-    checkout_of,
-    decide_item,
-    ledger_page,
-    list_findings,
-)
-from remit.orchestrate.delegating import plan_result
-from remit.reports.job_text import JobList, JobShape, job_shape, jobs_shape
-from remit.reports.plan_text import plan_shape
+from remit.reports.job_text import JobShape, job_shape
 from remit.reports.rules import PromptShape, RuleListShape, rules_shape
 from remit.reports.shapes import CheckShape
 from remit.rules.catalog import find
-from remit.store import jobs, review_queue
-from remit.store.access import AuditedWrite, Person, Role, audited
+from remit.store import jobs
 from remit.store.database import Database
-from remit.store.review_queue import ItemFilter, ReviewDecision, ReviewItem, apply_dismissals
 
 W = TypeVar("W", bound=msgspec.Struct)
 A = TypeVar("A")
@@ -80,21 +54,12 @@ class Store(NamedTuple):
 
 
 class Caller(NamedTuple):
-    """Who calls an operation, what this program may use, and how to reach the store."""
+    """What the program that calls an operation may use, and how to reach the store."""
 
-    person: Person
-    #: Where the call comes from, for the audit log.
-    host: str
     folders: Folders
     open_store: Callable[[], Awaitable[Store]]
     #: Limits how many documents are checked at the same time.
     checks: AbstractAsyncContextManager[Any] = nullcontext()
-
-    def writes(
-        self, store: Store, action: str, target: str, details: dict[str, Any] | None = None
-    ) -> AbstractAsyncContextManager[AuditedWrite]:
-        """Log a write in the audit log around a block."""
-        return audited(store.database, self.person, self.host, action, target, details)
 
 
 class Tool(NamedTuple):
@@ -115,13 +80,6 @@ class Endpoint(NamedTuple):
     #: The field of the operation that is in the path.
     in_path: str = ""
     status: int = 200
-    #: Whether the other fields are parameters of the address although the method has a body.
-    is_without_body: bool = False
-
-    @property
-    def has_query(self) -> bool:
-        """Whether the fields are parameters of the address."""
-        return self.method == "GET" or self.is_without_body
 
     @property
     def template(self) -> str:
@@ -137,7 +95,7 @@ class Answered(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """An operation: the type of its arguments and of its answer, its function and its role.
+    """An operation: the type of its arguments and of its answer, its function, and whether it changes nothing.
 
     One without a type of answer is a stream of events.
     """
@@ -145,7 +103,7 @@ class Operation(NamedTuple):
     arguments: type[msgspec.Struct]
     answer: Any
     run: Callable[..., Awaitable[Any]]
-    role: Role = "viewer"
+    is_read_only: bool = True
     tool: Tool | None = None
     address: Endpoint | None = None
     #: Whether paths are looked up, so that the folders of the client must be known.
@@ -156,11 +114,6 @@ class Operation(NamedTuple):
         """The address of an operation that has one."""
         assert self.address is not None  # noqa: S101 (the API has only these)
         return self.address
-
-    @property
-    def is_read_only(self) -> bool:
-        """Whether it changes nothing: a viewer may call it."""
-        return self.role == "viewer"
 
 
 def _in_thread(work: Callable[[Folders, W], A]) -> Callable[[Caller, W], Awaitable[A]]:
@@ -187,8 +140,7 @@ async def submit(caller: Caller, wanted: Submit) -> Answered:
     """Put a job into the queue. Unknown definitions and tools are refused."""
     store = await caller.open_store()
     strict = msgspec.structs.replace(wanted, policy="strict")
-    async with caller.writes(store, "submit", f"agent:{wanted.agent}", {"key": wanted.key, "queue": wanted.queue}):
-        accepted = await submit_job(store.database, store.settings, caller.folders.folder(wanted.repo or "."), strict)
+    accepted = await submit_job(store.database, store.settings, caller.folders.folder(wanted.repo or "."), strict)
     return Answered(job_shape(accepted.job), 201 if accepted.is_new else 200)
 
 
@@ -200,17 +152,8 @@ async def show_job(caller: Caller, wanted: JobNumber) -> JobShape:
 
 async def cancel(caller: Caller, wanted: Cancel) -> JobShape:
     """Cancel a job."""
-    store, number = await caller.open_store(), wanted.job or 0
-    async with caller.writes(store, "cancel", f"job:{number}"):
-        return job_shape(await cancel_job(store.database, store.settings, number))
-
-
-async def retry(caller: Caller, wanted: JobNumber) -> JobShape:
-    """Continue a job that did not complete, or let it correct its result."""
     store = await caller.open_store()
-    async with caller.writes(store, "retry", f"job:{wanted.job}"):
-        job, _ = await retry_job(store.database, wanted.job)
-    return job_shape(job)
+    return job_shape(await cancel_job(store.database, store.settings, wanted.job or 0))
 
 
 async def question_of(caller: Caller, number: int | None) -> tuple[int, str]:
@@ -230,72 +173,12 @@ async def answer(caller: Caller, wanted: Answer) -> GivenAnswerShape:
         raise UsageError("pass an answer: this client cannot ask the person")
     store = await caller.open_store()
     number = wanted.question or (await question_of(caller, None))[0]
-    details = {"answer": wanted.answer, "words": wanted.why}
-    async with caller.writes(store, "answer", f"question:{number}", details):
-        return await answer_question(store.database, store.settings, number, wanted.answer, wanted.why.strip())
-
-
-async def listed_jobs(caller: Caller, wanted: ListJobs) -> JobList:
-    """List jobs."""
-    return jobs_shape(await list_jobs((await caller.open_store()).database, wanted, is_whole=True))
-
-
-async def show_plan(caller: Caller, wanted: PlanNumber) -> dict[str, Any]:
-    """Return one plan with its phases, questions and merged report."""
-    return plan_shape(await plan_result((await caller.open_store()).database, wanted.plan))
+    return await answer_question(store.database, store.settings, number, wanted.answer, wanted.why.strip())
 
 
 async def questions(caller: Caller, wanted: ListQuestions) -> QuestionList:
     """Return the open questions."""
     return await list_questions((await caller.open_store()).database, wanted)
-
-
-async def findings(caller: Caller, wanted: FindingFilter) -> ItemList:
-    """List items of the review queue."""
-    return await list_findings((await caller.open_store()).database, wanted)
-
-
-async def show_item(caller: Caller, wanted: ItemNumber) -> ItemShape:
-    """Return one item."""
-    return ItemShape(item=await review_queue.get_item((await caller.open_store()).database, wanted.item))
-
-
-async def next_item(caller: Caller, wanted: ItemChoice) -> ItemShape:
-    """Lock the next item for the caller and return it; null if no item is left."""
-    return ItemShape(item=await lock_next(caller, wanted.item_filter()))
-
-
-async def lock_next(caller: Caller, chosen: ItemFilter) -> ReviewItem | None:
-    """Lock the next item that a filter selects. A decided item is not handed out again."""
-    store = await caller.open_store()
-    chosen = chosen if chosen.state == "unsure" else msgspec.structs.replace(chosen, state="open")
-    details = {name: value for name, value in msgspec.structs.asdict(chosen).items() if value}
-    async with caller.writes(store, "next", "item", details) as made:
-        item = await review_queue.next_item(store.database, caller.person.name, chosen)
-        made.result = f"item:{item.id}" if item is not None else "no item is left"
-    return item
-
-
-async def undo(caller: Caller, wanted: Undo) -> ReviewDecision:
-    """Undo a decision, and the dismissal that followed from it."""
-    store, note = await caller.open_store(), wanted.note
-    async with caller.writes(store, "undo", f"decision:{wanted.decision[:40]}", {"note": note} if note else None):
-        undone = await review_queue.undo(store.database, wanted.decision, caller.person.name, note=note)
-        await apply_dismissals(store.database, checkout_of)
-    return undone
-
-
-async def list_ledger(caller: Caller, wanted: LedgerPage) -> LedgerList:
-    """List entries of the ledger."""
-    return await ledger_page((await caller.open_store()).database, wanted)
-
-
-async def decide(caller: Caller, wanted: Decide) -> ReviewDecision:
-    """Decide an item of the review queue."""
-    store, name = await caller.open_store(), wanted.id if wanted.id is not None else str(uuid4())
-    details = {"verb": wanted.verb, "decision": name}
-    async with caller.writes(store, "decide", f"item:{wanted.item}", details):
-        return await decide_item(store.database, wanted.item, name, wanted.verb, caller.person.name, wanted.note)
 
 
 _JOB = "/jobs/{number:number}"
@@ -353,7 +236,7 @@ OPERATIONS = (
         uses_folders=True,
     ),
     Operation(
-        *(Submit, JobShape, submit, "operator"),
+        *(Submit, JobShape, submit, False),
         tool=Tool(
             "submit_job",
             "Submit a job",
@@ -368,77 +251,21 @@ OPERATIONS = (
         tool=Tool("get_job", "Show a job", "Return the state of a job, its verdict and its result."),
         address=Endpoint("GET", _JOB, "showJob", "Show a job with its result", in_path="job"),
     ),
-    Operation(*(JobPage, JobList, listed_jobs), address=Endpoint("GET", "/jobs", "listJobs", "List jobs")),
     Operation(
         *(JobNumber, None, show_job),
         address=Endpoint("GET", f"{_JOB}/events", "followJob", "Follow the events of a job", in_path="job"),
     ),
     Operation(
-        *(Cancel, JobShape, cancel, "operator"),
+        *(Cancel, JobShape, cancel, False),
         address=Endpoint("POST", f"{_JOB}/cancel", "cancelJob", "Cancel a job", in_path="job"),
     ),
     Operation(
-        *(JobNumber, JobShape, retry, "operator"),
-        address=Endpoint("POST", f"{_JOB}/retry", "retryJob", "Continue or correct a job", in_path="job"),
-    ),
-    Operation(
-        *(FindingFilter, ItemList, findings),
-        tool=Tool(
-            "list_findings",
-            "List findings",
-            "List findings, conflicts and results that a person should decide, the worst first.",
-        ),
-    ),
-    Operation(
-        *(PlanNumber, dict[str, Any], show_plan),
-        address=Endpoint("GET", "/plans/{number:number}", "showPlan", "Show a plan", in_path="plan"),
-    ),
-    Operation(
-        *(ListQuestions, QuestionList, questions),
-        address=Endpoint("GET", "/questions", "listQuestions", "List the open questions"),
-    ),
-    Operation(
-        *(Answer, GivenAnswerShape, answer, "reviewer"),
+        *(Answer, GivenAnswerShape, answer, False),
         tool=Tool(
             "answer_question",
             "Answer a question",
             "Answer an open question of a plan. Do not invent an answer: without `answer`, the person is asked.",
         ),
-        address=Endpoint(
-            *("POST", "/questions/{number:number}/answer", "answerQuestion", "Answer a question"), in_path="question"
-        ),
-    ),
-    Operation(
-        *(Decide, ReviewDecision, decide, "reviewer"),
-        tool=Tool(
-            "record_decision",
-            "Record a decision",
-            "Record what the person decided about a finding: confirm, reject, unsure or skip. Never decide for the "
-            "person.",
-        ),
-        address=Endpoint("POST", f"{_ITEM}/decide", "decideItem", "Decide an item", in_path="item"),
-    ),
-    Operation(
-        *(ItemPage, ItemList, findings),
-        address=Endpoint("GET", "/review", "listItems", "List items of the review queue"),
-    ),
-    Operation(
-        *(ItemChoice, ItemShape, next_item, "reviewer"),
-        address=Endpoint("POST", "/review/next", "nextItem", "Lock the next item"),
-    ),
-    Operation(
-        *(ItemNumber, ItemShape, show_item), address=Endpoint("GET", _ITEM, "showItem", "Show an item", in_path="item")
-    ),
-    Operation(
-        *(Undo, ReviewDecision, undo, "reviewer"),
-        address=Endpoint(
-            *("POST", "/review/decisions/{decision}/undo", "undoDecision", "Undo a decision", "decision"),
-            is_without_body=True,
-        ),
-    ),
-    Operation(
-        *(LedgerPage, LedgerList, list_ledger),
-        address=Endpoint("GET", "/ledger", "listLedger", "List entries of the ledger"),
     ),
 )
 TOOLS = {operation.tool.name: operation for operation in OPERATIONS if operation.tool is not None}

@@ -24,9 +24,6 @@ from remit.dispatch.submit import submit as submit_job
 from remit.dispatch.telemetry import open_telemetry
 from remit.dispatch.worker_settings import Settings, load_settings
 from remit.errors import UsageError, did_you_mean
-from remit.ledger.items import ItemOrigin, NewItem
-from remit.ledger.ledger_entries import LedgerEntry
-from remit.ledger.recorded_merge import record_of
 from remit.merging.merge import CLARIFY_BELOW
 from remit.merging.merge_data import Merge
 from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers, owner_of
@@ -34,14 +31,12 @@ from remit.orchestrate.phase import PhaseMerge, PlanReader, delegation_batches, 
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.orchestrate.plan_file import check_plan
 from remit.orchestrate.plan_progress import KeyFacts, ProgressRecorder
-from remit.orchestrate.remote import RemoteServer
 from remit.orchestrate.steps import ChangeCallback, DelegationStepper, PlanContext, SpareQueue
 from remit.registry.definition import JobRequest, digest_of
 from remit.registry.resolution import resolve
-from remit.store import jobs, ledger, plans
+from remit.store import jobs, plans
 from remit.store.database import Database, open_database, shared_database
 from remit.store.events import JobEndListener
-from remit.store.ledger import learned_note
 from remit.store.plans import Delegation, Escalation, PhaseRow, PlanLease, PlanRow, PlanState
 
 log = logging.getLogger("remit.plan")
@@ -179,25 +174,23 @@ class Driver:
             else []
         )
         merging = PhaseMerge(await self._reader(), spec.threshold, spec.policy)
-        merging.note = await learned_note(self._database) if merging.needs_note else None
         facts = KeyFacts()
         async for batch in delegation_batches(self._database, [*inputs, *delegations]):
             await asyncio.to_thread(merging.add, batch)
             await asyncio.to_thread(facts.add, batch)
         merged = await asyncio.to_thread(merging.merged)
         row.decision, row.merge = merged.decision, msgspec.to_builtins(merged)
-        entries, items = await self._record(row, merged)
         why = review_reason(merged)
         if why and not is_skipped:
             if self._asks(spec):
-                await self._lease.save_phase(row, entries, items)  # so that the person who is asked sees the results
+                await self._lease.save_phase(row)  # so that the person who is asked sees the results
                 row.merge = None
                 await self._ask(row, f"a person has to review the results of {spec.name}: {why}")
                 return "waiting"
             if spec.on_review is None:
                 await self._report_unreviewed(spec, why)
         row.state = "finished"
-        await self._lease.save_phase(row, entries, items)
+        await self._lease.save_phase(row)
         row.merge = None
         text = f"{spec.name}: run {merged.status} · decision {merged.decision}"
         await plans.note(self._database, self._plan, "merge", text)
@@ -213,13 +206,6 @@ class Driver:
             await plans.note(self._database, self._plan, "review", note)
         await self._recorder.unreviewed(spec.name, why, "is finished" if is_last else "went on")
 
-    async def _record(self, row: PhaseRow, merged: Merge) -> tuple[list[LedgerEntry], list[NewItem]]:
-        """Return the ledger's entry of a finished phase, and the items that people decide."""
-        versions = await ledger.versions_in_plan(self._database, self._plan)
-        key = f"plan-{self._plan}-{row.number}-{row.round}"
-        origin = ItemOrigin("plan", plan=self._plan)
-        recorded = await asyncio.to_thread(record_of, merged, origin, self._context.workspace, versions, key)
-        return [recorded.entry], recorded.items
 
     def _asks(self, spec: PhaseSpec) -> bool:
         """Return whether a person is asked before the plan continues after a phase that needs a review."""
@@ -295,14 +281,11 @@ async def submit(
     task: str,
     *,
     repo: str | Path = ".",
-    server: RemoteServer | None = None,
     queueing: Queueing = Queueing(),  # noqa: B008 (it never changes)
     resolving: Resolving = Resolving(),  # noqa: B008 (it never changes)
     **options: Any,
 ) -> int:
     """Put a job into the queue and return its number, as `remit submit` does. A worker runs it.
-
-    With `server`, the job is submitted to that server, where `repo` is relative to the server's folder.
 
     `agent` is a definition, None for a job without one; a definition that is unknown here is looked up by the worker.
     `options` are how it is queued (`key`, `priority`, `queue`, `delay`, `parent` and the limits of its tree) and the
@@ -311,10 +294,6 @@ async def submit(
     """
     how, fields = _split_options(options)
     queueing = queueing._replace(**how)
-    if server is not None:
-        changed = {name: value for name, value in queueing._asdict().items() if value != Queueing._field_defaults[name]}
-        submitted_there = await asyncio.to_thread(server.submit, agent, task, repo=str(repo), **changed, **fields)
-        return int(submitted_there["id"])
     root = Path(repo)
     settings = load_settings(start=root)
     request = {**fields, "prompt": task, "subagent_def": agent}

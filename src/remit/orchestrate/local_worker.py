@@ -91,8 +91,6 @@ async def ensure_worker(
     worker in this process takes over. If that worker fails, the block fails too.
     """
     own_queue = None if await workers.is_served(database, queue, settings.takeover_seconds) else f"run-{uuid.uuid4()}"
-    if own_queue is not None:
-        await workers.check_may_work(database)  # before the block submits a job for it
     worker = short_poll_worker(database, settings, own_queue or queue, concurrency)
     loop = asyncio.get_running_loop()
     _users[loop] += 1

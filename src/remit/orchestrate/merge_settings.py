@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from remit.configuration import LEARNED, Configuration, load
+from remit.configuration import Configuration, load
 from remit.contract.kinds import slug
 from remit.merging.merge_data import MergeSettings, Policy
 from remit.merging.merge_documents import checked_settings
@@ -32,16 +32,11 @@ def merge_settings(
             threshold=float(configured["merge.threshold"] if threshold is None else threshold),
             keeps_threshold=threshold is None,
             policy=policy or configured["merge.policy"],
-            weights=experts | ({} if learns_weights(configured) else configured["merge.weights"]),
+            weights=experts | configured["merge.weights"],
             window=int(configured["merge.window"]),
             expect=expect,
         )
     )
-
-
-def learns_weights(configured: Configuration) -> bool:
-    """Return whether the weights of agents are learned from people's decisions."""
-    return bool(configured["merge.weights"] == LEARNED)
 
 
 def workspace_settings(workspace: Path) -> MergeSettings:

@@ -10,21 +10,18 @@ import msgspec
 
 from remit.acceptance import verified_part
 from remit.checking import Options, check_text
-from remit.configuration import LEARNED, load
 from remit.contract.feedback import frame_file, frame_partial, frame_result
 from remit.contract.outcome import status_in
 from remit.evidence.sources import open_sources
 from remit.failure_policy import failure_warning
-from remit.ledger.learned import explained, with_learned
 from remit.merging.inputs import Input, failed_report, read_report, with_error
-from remit.merging.merge_data import SKIPPED, LearnedNote, Merge, MergeSettings, Policy, Report
+from remit.merging.merge_data import SKIPPED, Merge, MergeSettings, Policy, Report
 from remit.merging.merge_documents import checked_settings, merge_inputs
-from remit.orchestrate.merge_settings import learns_weights, workspace_settings
+from remit.orchestrate.merge_settings import workspace_settings
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.registry.definition import CLAIMS, NO_CONTRACT
 from remit.store import plans
 from remit.store.database import Database
-from remit.store.ledger import learned_note
 from remit.store.plans import Delegation, PlanRow
 
 #: Results that a task contains, and fallback reads; further results are named by their file.
@@ -41,7 +38,6 @@ class PlanReader:
         self._sources = open_sources(root)
         #: How results are merged in this project.
         self.merging = workspace_settings(root)
-        self.learns_weights = learns_weights(load(root))
         self._options: dict[str, Options] = {}
 
     def reports(self, delegation: Delegation) -> list[Report]:
@@ -127,12 +123,6 @@ class PhaseMerge:
         self._policy = policy
         self.inputs: list[Input] = []
         #: What was learned from people's decisions; `needs_note` states whether the merge uses it.
-        self.note: LearnedNote | None = None
-
-    @property
-    def needs_note(self) -> bool:
-        """Whether the policy or the weights are learned."""
-        return self._reader.learns_weights or self._settings().policy == LEARNED
 
     def add(self, delegations: Iterable[Delegation]) -> None:
         """Add the results of delegations."""
@@ -140,13 +130,7 @@ class PhaseMerge:
 
     def merged(self) -> Merge:
         """Return the merge of everything that was added."""
-        settings = self._settings()
-        if self.note is None:
-            return merge_inputs(self.inputs, settings)
-        has_weights = self._reader.learns_weights or self._policy == LEARNED
-        return explained(
-            merge_inputs(self.inputs, with_learned(settings, self.note, has_weights=has_weights)), self.note
-        )
+        return merge_inputs(self.inputs, self._settings())
 
     def _settings(self) -> MergeSettings:
         project = self._reader.merging
@@ -187,8 +171,6 @@ async def whole_plan(database: Database, row: PlanRow) -> PhaseMerge:
     delegations = await plans.delegations_of(database, row.id, whole=False)
     async for batch in delegation_batches(database, delegations):
         await asyncio.to_thread(merging.add, batch)
-    if merging.needs_note:
-        merging.note = await learned_note(database)
     return merging
 
 

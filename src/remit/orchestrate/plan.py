@@ -56,7 +56,7 @@ class PhaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     inputs: tuple[str, ...] = ()
     #: What its merge keeps, and how scores are combined; default: the project's settings.
     threshold: float | None = None
-    policy: Literal["mean", "max", "floor", "learned"] | None = None
+    policy: Literal["mean", "max", "floor"] | None = None
     #: Whether its delegations are critical, unless they set it themselves.
     critical: bool = False
     #: Seconds for each of its delegations, unless they set it themselves.

@@ -6,7 +6,6 @@ Each query uses an index, so that it stays fast with a million finished jobs.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -28,8 +27,6 @@ STUCK_SECONDS = 300.0
 _MAX_EVENTS = 60
 #: Jobs whose tasks are searched for words: their texts have no index.
 MAX_SEARCHED = 10_000
-#: Returned results whose untrue claims the overview counts.
-MAX_RETURNED = 1_000
 
 
 class JobFilter(NamedTuple):
@@ -99,24 +96,6 @@ async def listed_workers(database: Database, seconds: float) -> list[DictRow]:
     return await database.rows("dashboard.workers", timeout=seconds)
 
 
-async def budgets_in_use(database: Database) -> list[dict[str, Any]]:
-    """Return the limits of unfinished jobs and trees, each with what is used."""
-    budgets: list[dict[str, Any]] = []
-    for row in await database.rows("dashboard.budgets"):
-        for unit, used, limit in (
-            ("tree cost", row["tree_cost"], row["tree_max_cost"]),
-            ("cost", row["cost"], row["max_cost"]),
-            ("tree tokens", row["tree_tokens"], row["tree_max_tokens"]),
-            ("tokens", row["tokens"], row["max_tokens"]),
-        ):
-            if limit:
-                share = float(used) / float(limit)
-                budgets.append(
-                    {"id": row["id"], "agent": row["agent"], "unit": unit, "used": used, "limit": limit, "share": share}
-                )
-    return sorted(budgets, key=lambda budget: -budget["share"])
-
-
 async def page_of_jobs(
     database: Database, wanted: JobFilter, before: int | None, limit: int = PAGE_ROWS
 ) -> tuple[list[DictRow], int | None]:
@@ -178,17 +157,9 @@ async def results_of(database: Database, job: int) -> list[DictRow]:
     return await database.rows("transcript.results", job=job)
 
 
-async def returned_results(database: Database, since: datetime, rules: Collection[str]) -> list[DictRow]:
-    """Return the results since a time that were sent back or rejected, the newest first, at most `MAX_RETURNED`.
-
-    `claims` is the number of untrue claims: the violations of `rules` that have the level L1.
-    """
-    return await database.rows("dashboard.returned_results", since=since, rules=list(rules), limit=MAX_RETURNED)
-
-
-async def result_of(database: Database, job: int, submission: int) -> DictRow | None:
-    """Return the document and the report of one result."""
-    return await database.row("dashboard.result", job=job, submission=submission)
+async def returned_results(database: Database, since: datetime, limit: int) -> list[DictRow]:
+    """Return the last results since a time that were sent back or rejected, with their violations, the newest first."""
+    return await database.rows("dashboard.returned_results", since=since, limit=limit)
 
 
 async def last_events(database: Database, job: int) -> list[Event]:

@@ -523,8 +523,8 @@ async def session_facts(connection: psycopg.AsyncConnection[Any]) -> SessionFact
     row = await cursor.fetchone()
     if row is None or "remit" not in [name.strip('"') for name in row["path"]]:
         raise EnvironmentBroken(
-            "a connection pooler does not forward the setting search_path: create the database's roles with "
-            "`remit db roles`, which stores it with each role"
+            "a connection pooler does not forward the setting search_path: store it with the role, by "
+            "ALTER ROLE name IN DATABASE name SET search_path = remit, public"
         )
     # A pooler does not know the process of the server that a client will get, so it reports another number.
     is_pooled = row["pid"] != connection.info.backend_pid

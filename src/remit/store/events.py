@@ -1,7 +1,7 @@
 """Events of jobs, stored in order and delivered at least once; and notices of what changed in the store.
 
-Topics of changes: `job:12` and `plan:3` (one), `jobs`, `plans`, `workers`, `review` and `ledger` (any), and what
-this process notices itself. A listener that is slow gets one notice for many changes, so it never has a backlog.
+Topics of changes: `job:12` and `plan:3` (one), `jobs`, `plans` and `workers` (any), and what this process
+notices itself. A listener that is slow gets one notice for many changes, so it never has a backlog.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class _LateNumbers:
 
 
 #: Channel of numbers -> the kind of thing that a number names. An event of a job is not a change of the list of jobs.
-_NUMBERED = {"remit_events": "job", "remit_plans": "plan", "remit_review": "item"}
+_NUMBERED = {"remit_events": "job", "remit_plans": "plan"}
 _CHANGED = "remit_changed"
 _TOPIC = re.compile(r"(?:job|plan):\d{1,19}|[a-z]{1,20}")
 
@@ -252,8 +252,6 @@ def topics_of(channel: str, payload: str) -> tuple[str, ...]:
     """
     if channel in _NUMBERED:
         payload = f"{_NUMBERED[channel]}:{payload}" if payload.isdecimal() else ""
-        if payload.startswith("item:"):
-            return (payload, "review")
     if not _TOPIC.fullmatch(payload):
         return ()
     kind, colon, _ = payload.partition(":")

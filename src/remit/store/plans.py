@@ -11,10 +11,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from remit.errors import UsageError
-from remit.ledger.items import NewItem
-from remit.ledger.ledger_entries import LedgerEntry
 from remit.secrets.scan import redact
-from remit.store import ledger, review_queue
 from remit.store.database import Connection, Database, rows
 from remit.store.jobs import Message
 from remit.store.storable import to_storable
@@ -297,17 +294,9 @@ class PlanLease:
         """Store a delegation and the step that changed it, in one transaction."""
         await self._write(lambda connection: self._save(connection, delegation, step, reason))
 
-    async def save_phase(
-        self, phase: PhaseRow, entries: Sequence[LedgerEntry] = (), items: Sequence[NewItem] = ()
-    ) -> None:
-        """Store a phase, in one transaction with its entries in the ledger and its review items."""
-
-        async def work(connection: Connection) -> None:
-            await self._save_phase(connection, phase)
-            await ledger.record_in(connection, entries)
-            await review_queue.add_items_in(connection, items)
-
-        await self._write(work)
+    async def save_phase(self, phase: PhaseRow) -> None:
+        """Store a phase."""
+        await self._write(lambda connection: self._save_phase(connection, phase))
 
     async def apply(
         self, escalation: Escalation, changed: list[Delegation], phase: PhaseRow, step: str, reason: str

@@ -13,7 +13,6 @@ from typing import Any
 import psycopg
 from psycopg.rows import DictRow
 
-from remit.errors import EnvironmentBroken
 from remit.store.database import Connection, ConnectionTarget, Database, query, rows
 
 log = logging.getLogger("remit.worker")
@@ -35,15 +34,6 @@ async def register(database: Database, worker: str, queues: list[str], concurren
         concurrency=concurrency,
         is_listed=is_listed,
     )
-
-
-async def check_may_work(database: Database) -> None:
-    """Raise EnvironmentBroken if the role of this connection may not run jobs: it is one for submitters."""
-    row = await database.row("workers.may_register")
-    if row is not None and not row["may_register"]:
-        raise EnvironmentBroken(
-            "the role of REMIT_DATABASE_URL may not do this: it may submit jobs (`remit submit`), but not run them"
-        )
 
 
 async def unregister(database: Database, worker: str) -> None:

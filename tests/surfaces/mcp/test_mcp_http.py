@@ -1,4 +1,4 @@
-"""MCP over HTTP through `remit serve`: tokens, roles, folders, and the reference client in both eras."""
+"""MCP over HTTP through `remit serve`: its token, folders, and the reference client in both eras."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ElicitResult
 from support.postgres import Postgres
-from support.web import RunningSite, add_job
+from support.web import TOKEN, RunningSite, add_job
 
 from remit.store import plans
-from remit.store.access import Role
 from remit.store.database import Database
 from remit.testing import project
 
@@ -38,9 +37,9 @@ def site(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield it
 
 
-def use(site: RunningSite, role: Role, era: str, work: Callable[[Client], Awaitable[T]], **options: Any) -> T:
+def use(site: RunningSite, era: str, work: Callable[[Client], Awaitable[T]], **options: Any) -> T:
     async def run() -> T:
-        headers = {"authorization": f"Bearer {site.token('ci', role)}"}
+        headers = {"authorization": f"Bearer {TOKEN}"}
         async with httpx.AsyncClient(headers=headers, timeout=30) as http:
             transport = streamable_http_client(f"{site.url}/mcp", http_client=http)
             async with Client(transport, mode=era, **options) as client:
@@ -50,11 +49,11 @@ def use(site: RunningSite, role: Role, era: str, work: Callable[[Client], Awaita
 
 
 @pytest.mark.parametrize("era", ["legacy", "auto"])
-def test_the_reference_client_uses_the_tools_within_its_role(site: RunningSite, era: str) -> None:
+def test_the_reference_client_uses_the_tools(site: RunningSite, era: str) -> None:
     job = add_job(site, agent="lister", state="finished", outcome="completed", finished="now", result="The result.")
 
     async def work(client: Client) -> None:
-        assert len((await client.list_tools()).tools) == 10
+        assert len((await client.list_tools()).tools) == 8
         found = await client.call_tool("verify_text", {"text": "See `app/login.py:1` and `app/none.py:1`."})
         assert found.structured_content
         assert found.structured_content["summary"]["claims_by_outcome"] == {"exists": 1, "missing-file": 1}
@@ -63,22 +62,12 @@ def test_the_reference_client_uses_the_tools_within_its_role(site: RunningSite, 
         assert shown.structured_content["agent"] == "lister"
         report = await client.read_resource(f"remit://reports/jobs/{job}")
         assert report.contents[0].text == "The result."  # type: ignore[union-attr]
-        refused = await client.call_tool("submit_job", {"task": "go", "agent": "code-explorer"})
-        assert "needs the role operator; your role is viewer" in refused.content[0].text  # type: ignore[union-attr]
+        answer = await client.call_tool("submit_job", {"task": "go", "agent": "code-explorer"})
+        assert answer.structured_content, answer.content
         for arguments in ({"text": "x", "repo": ".."}, {"path": "app/login.py"}):
             assert (await client.call_tool("verify_text", arguments)).is_error
 
-    use(site, "viewer", era, work)
-
-
-def test_a_write_is_in_the_audit_log_under_the_name_of_the_token(site: RunningSite) -> None:
-    async def work(client: Client) -> None:
-        answer = await client.call_tool("submit_job", {"task": "go", "agent": "code-explorer"})
-        assert answer.structured_content, answer.content
-
-    use(site, "operator", "auto", work)
-    log = site.rows("SELECT who, role, host, outcome FROM remit.audit WHERE action = 'submit'")
-    assert log == [("ci", "operator", "127.0.0.1", "done")]
+    use(site, era, work)
 
 
 def open_question(site: RunningSite, reason: str) -> int:
@@ -105,7 +94,7 @@ def test_a_question_is_shown_to_the_person_over_http(
     async def work(client: Client) -> bool:
         return (await client.call_tool("answer_question", {"question": number})).is_error
 
-    assert use(site, "reviewer", "auto", work, elicitation_callback=person) is (action != "accept")
+    assert use(site, "auto", work, elicitation_callback=person) is (action != "accept")
     assert asked == [f"A subagent asks: Which gateway is meant ({action})?"]
     assert site.rows("SELECT answer, words FROM remit.escalations WHERE id = %s", number) == [stored]
 
@@ -122,7 +111,7 @@ def test_in_earlier_versions_over_http_the_call_needs_the_answer(site: RunningSi
         given = await client.call_tool("answer_question", {"question": number, "answer": "skip", "why": "later"})
         assert not given.is_error, given.content
 
-    use(site, "reviewer", "legacy", work, elicitation_callback=person)
+    use(site, "legacy", work, elicitation_callback=person)
 
 
 def test_nothing_works_without_a_token(site: RunningSite) -> None:
@@ -140,7 +129,7 @@ def test_another_site_cannot_use_it(site: RunningSite, headers: dict[str, str]) 
 
 
 def test_a_browser_session_of_this_server_may_use_it_from_its_own_pages(site: RunningSite) -> None:
-    answer = site.client("viewer").post("/mcp", json=INITIALIZE, headers=ACCEPT)
+    answer = site.client().post("/mcp", json=INITIALIZE, headers=ACCEPT)
     assert answer.json()["result"]["serverInfo"]["name"] == "remit"
 
 
@@ -165,4 +154,4 @@ def test_a_tool_that_does_not_exist_is_an_error(site: RunningSite) -> None:
     async def work(client: Client) -> Any:
         return await client.call_tool("delete_everything", {})
 
-    assert use(site, "operator", "legacy", work).is_error
+    assert use(site, "legacy", work).is_error

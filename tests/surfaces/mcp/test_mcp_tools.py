@@ -17,15 +17,13 @@ from support.postgres import Postgres
 
 import remit
 from remit.dispatch.worker_settings import load_settings
-from remit.ledger.items import NewItem
 from remit.operations.declaration import argument_schema, arguments_on, object_schema
 from remit.operations.documents import Folders
 from remit.operations.served import TOOLS, Caller, Store
 from remit.reports.rules import rules_shape
 from remit.reports.shapes import check_schema
 from remit.rules.catalog import every_rule
-from remit.store import plans, review_queue
-from remit.store.access import Person, Role, audit_log
+from remit.store import plans
 from remit.store.database import Database, open_database
 from remit.surfaces.mcp.mcp_server import ContractServer
 from remit.testing import project, result
@@ -33,7 +31,7 @@ from remit.testing import project, result
 T = TypeVar("T")
 #: The handshake, and the protocol without one.
 ERAS = ("legacy", "auto")
-WRITES = {"submit_job", "answer_question", "record_decision"}
+WRITES = {"submit_job", "answer_question"}
 
 
 async def no_store() -> NoReturn:
@@ -44,14 +42,11 @@ def server(
     folder: Path,
     open_store: Callable[[], Awaitable[Store]] = no_store,
     *,
-    role: Role = "operator",
     is_read_only: bool = False,
     may_read_files: bool = True,
 ) -> ContractServer:
     def find_caller(_: object, roots: list[Path] | None) -> Caller:
-        return Caller(
-            Person(0, "alice", role), "mcp", Folders(roots or [folder], folder, may_read=may_read_files), open_store
-        )
+        return Caller(Folders(roots or [folder], folder, may_read=may_read_files), open_store)
 
     return ContractServer(find_caller, is_read_only=is_read_only, asks_for_roots=True)
 
@@ -105,7 +100,7 @@ def giving(*folders: Path | str) -> dict[str, Any]:
 def test_the_tools_are_the_promised_ones_with_valid_schemas() -> None:
     assert list(TOOLS) == [
         *("verify_text", "check_result", "explain_rule", "prompt_for", "merge_results"),
-        *("submit_job", "get_job", "list_findings", "answer_question", "record_decision"),
+        *("submit_job", "get_job", "answer_question"),
     ]
     for operation in TOOLS.values():
         for schema in (argument_schema(arguments_on(operation.arguments, "mcp")), object_schema(operation.answer)):
@@ -210,8 +205,7 @@ def test_a_caller_on_another_machine_sends_the_text(tmp_path: Path) -> None:
         ("prompt_for", {"kind": "nonsense"}, "kind"),
         ("merge_results", {"documents": []}, "a merge needs 1 to 200 documents"),
         ("get_job", {"job": 0}, ">= 1"),
-        ("list_findings", {"limit": 101}, "<= 100"),
-        ("record_decision", {"item": 1, "verb": "delete"}, "Invalid enum value"),
+        ("answer_question", {"question": 1, "answer": "delete"}, "Invalid enum value"),
     ],
 )
 def test_wrong_arguments_are_refused_in_a_sentence(name: str, arguments: dict[str, Any], reason: str) -> None:
@@ -317,54 +311,6 @@ def test_a_job_is_submitted_once_for_a_key_and_shown(database: str, tmp_path: Pa
             assert unknown.is_error, "the policy is strict"
             missing = await client.call_tool("get_job", {"job": 999_999})
             assert missing.is_error
-        async with Client(make(role="viewer")) as client:
-            refused = await client.call_tool("submit_job", wanted)
-            assert "needs the role operator" in refused.content[0].text  # type: ignore[union-attr]
-        log = await audit_log(opened)
-        assert [(one.who, one.host, one.action) for one in log if one.outcome == "done" and one.action == "submit"] == [
-            ("alice", "mcp", "submit")
-        ] * 2
-
-    with_store(database, tmp_path, work)
-
-
-def test_findings_are_listed_by_page_and_decided_once(database: str, tmp_path: Path) -> None:
-    async def work(make: Callable[..., ContractServer], opened: Database) -> None:
-        rank = [
-            NewItem(
-                key=f"k{at}",
-                kind="finding",
-                rank=at,
-                source="plan",
-                title=f"Leak {at}",
-                severity="critical",
-                body={},
-                agents=("auditor",),
-            )
-            for at in range(3)
-        ]
-        await review_queue.add_items(opened, rank)
-        async with Client(make(role="reviewer")) as client:
-            page = (await client.call_tool("list_findings", {"limit": 2, "severity": "critical"})).structured_content
-            assert page
-            assert len(page["items"]) == 2
-            rest = (await client.call_tool("list_findings", {"after": page["after"]})).structured_content
-            assert rest
-            assert (len(rest["items"]), rest["after"]) == (1, None)
-            item = page["items"][0]["id"]
-            name = "0b0d2f0e-6b39-4b5a-9f3c-0d5a3f7f4a11"
-            wanted = {"item": item, "verb": "confirm", "note": "seen", "id": name}
-            done = (await client.call_tool("record_decision", wanted)).structured_content
-            assert done
-            assert (done["verb"], done["reviewer"], done["is_repeated"]) == ("confirm", "alice", False)
-            again = (await client.call_tool("record_decision", wanted)).structured_content
-            assert again
-            assert again["is_repeated"]
-            other = await client.call_tool("record_decision", {"item": item, "verb": "reject"})
-            assert other.is_error
-        async with Client(make(role="viewer")) as client:
-            refused = await client.call_tool("record_decision", {"item": item, "verb": "confirm"})
-            assert "needs the role reviewer" in refused.content[0].text  # type: ignore[union-attr]
 
     with_store(database, tmp_path, work)
 
@@ -393,7 +339,7 @@ def test_a_question_without_an_answer_is_asked_to_the_person(postgres: Postgres,
         number = await ask(opened, "Which \x1b[31mgateway\nis meant?")
         asked: list[str] = []
         person = answering("accept", {"answer": "text", "why": "the remote one"}, asked)
-        async with Client(make(role="reviewer"), mode=era, **person) as client:
+        async with Client(make(), mode=era, **person) as client:
             answer = await client.call_tool("answer_question", {})
             assert not answer.is_error, answer.content
             given = answer.structured_content

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx2 as httpx
@@ -17,9 +16,7 @@ from support.web import HOSTILE, RunningSite, add_job
 
 import remit
 from remit.checking import Options, check_text
-from remit.errors import EnvironmentBroken, UsageError
 from remit.evidence.sources import open_sources
-from remit.orchestrate.remote import RemoteServer
 from remit.reports.shapes import check_shape
 from remit.surfaces.server.api_routes import OPERATIONS, PREFIX, openapi_document
 from remit.testing import project, result
@@ -110,50 +107,28 @@ def test_a_wrong_body_is_a_problem(api: httpx.Client, body: bytes) -> None:
     assert is_problem(api.post("/jobs", content=body), 422)
 
 
-def test_jobs_are_listed_shown_cancelled_and_retried(
-    site: RunningSite, api: httpx.Client, document: dict[str, Any]
-) -> None:
-    job = add_job(site, agent="lister")
-    add_job(site, agent="lister", state="finished", outcome="error", finished="now")
-    listed = api.get("/jobs", params={"agent": "lister", "limit": 1})
-    assert_fits(document, "/jobs", "get", listed)
-    assert [one["id"] for one in listed.json()["jobs"]] == [job + 1]
-    older = api.get("/jobs", params={"agent": "lister", "before": job + 1}).json()
-    assert [one["id"] for one in older["jobs"]] == [job]
+def test_a_job_is_shown_and_cancelled(site: RunningSite, api: httpx.Client, document: dict[str, Any]) -> None:
+    job = add_job(site)
     assert_fits(document, "/jobs/{number}", "get", api.get(f"/jobs/{job}"))
     assert api.post(f"/jobs/{job}/cancel").json()["outcome"] == "cancelled"
     assert is_problem(api.post(f"/jobs/{job}/cancel"), 422)
-    assert api.post(f"/jobs/{job}/retry").json()["state"] == "queued"
-
-
-@pytest.mark.parametrize("limit", ["0", "501", "x", "-1"])
-def test_a_wrong_limit_is_a_problem(api: httpx.Client, limit: str) -> None:
-    assert is_problem(api.get("/jobs", params={"limit": limit}), 422)
 
 
 @pytest.mark.parametrize(
     ("method", "path", "status"),
-    [("GET", "/jobs/999999", 404), ("GET", "/nothing", 404), ("DELETE", "/jobs", 405), ("GET", "/plans/77", 404)],
+    [("GET", "/jobs/999999", 404), ("GET", "/nothing", 404), ("DELETE", "/jobs", 405), ("GET", "/jobs", 405)],
 )
 def test_what_does_not_exist_is_a_problem(api: httpx.Client, method: str, path: str, status: int) -> None:
     assert is_problem(api.request(method, path), status)
 
 
 def test_no_operation_works_without_a_token(site: RunningSite) -> None:
-    client = site.client(None)
+    client = site.visitor()
     for one in OPERATIONS:
-        path = PREFIX + one.endpoint.template.replace("{number}", "1").replace("{decision}", "x")
+        path = PREFIX + one.endpoint.template.replace("{number}", "1")
         answer = client.request(one.endpoint.method, path)
         assert is_problem(answer, 401), path
         assert answer.headers["www-authenticate"] == "Bearer"
-
-
-def test_a_role_limits_what_a_token_may_do(site: RunningSite) -> None:
-    viewer = site.bearer("viewer")
-    for one in OPERATIONS:
-        path = PREFIX + one.endpoint.template.replace("{number}", "1").replace("{decision}", "x")
-        if one.role != "viewer":
-            assert is_problem(viewer.request(one.endpoint.method, path, json={}), 403), path
 
 
 def test_events_are_streamed_from_where_a_client_stopped(site: RunningSite, api: httpx.Client) -> None:
@@ -218,99 +193,25 @@ def add_question(site: RunningSite, reason: str = "which one?") -> tuple[int, in
     return plan, question[0][0]
 
 
-def test_questions_are_listed_and_answered_once(site: RunningSite, api: httpx.Client, document: dict[str, Any]) -> None:
-    plan, question = add_question(site)
-    listed = api.get("/questions")
-    assert_fits(document, "/questions", "get", listed)
-    assert question in [one["id"] for one in listed.json()["escalations"]]
-    assert is_problem(api.post(f"/questions/{question}/answer", json={"answer": "text"}), 422)
-    answer = api.post(f"/questions/{question}/answer", json={"answer": "text", "why": "the second"})
-    assert_fits(document, "/questions/{number}/answer", "post", answer)
-    assert answer.json()["plan"] == plan
-    assert is_problem(api.post(f"/questions/{question}/answer", json={"answer": "retry"}), 404)
-    assert api.get(f"/plans/{plan}").json()["escalations"][0]["words"] == "the second"
-
-
 def test_a_question_is_answered_on_the_page_of_its_plan(site: RunningSite) -> None:
     plan, question = add_question(site, HOSTILE)
-    reviewer, viewer = site.client("reviewer", "rita"), site.client("viewer")
-    page = reviewer.get(f"/plans/{plan}").text
+    person = site.client()
+    page = person.get(f"/plans/{plan}").text
     assert f'id="question-{question}"' in page
     assert "<script>window" not in page
     assert "\u202e" not in page
     assert "</textarea></script>" not in page
-    assert "<textarea" not in viewer.get(f"/plans/{plan}").text
     form = {"question": str(question), "answer": "skip", "words": "not needed"}
-    assert viewer.post(f"/plans/{plan}/answer", data=form).status_code == 403
-    assert reviewer.post(f"/plans/{plan}/answer", data=form).status_code == 303
-    assert "Answered: <b>skip</b> – not needed" in reviewer.get(f"/plans/{plan}").text
-    assert site.rows("SELECT who, outcome FROM remit.audit WHERE target = %s", f"question:{question}") == [
-        ("rita", "done")
-    ]
+    assert person.post(f"/plans/{plan}/answer", data=form).status_code == 303
+    assert "Answered: <b>skip</b> – not needed" in person.get(f"/plans/{plan}").text
+    assert site.rows("SELECT words FROM remit.escalations WHERE id = %s", question) == [("not needed",)]
     for path in ("/plans", "/plans?state=waiting", "/"):
-        assert "<script>window" not in reviewer.get(path).text
+        assert "<script>window" not in person.get(path).text
 
 
 def test_a_plan_is_cancelled_with_its_questions(site: RunningSite) -> None:
     plan, question = add_question(site)
-    operator = site.client("operator")
+    operator = site.client()
     assert operator.post(f"/plans/{plan}/cancel").status_code == 303
     assert site.rows("SELECT state FROM remit.plans WHERE id = %s", plan) == [("cancelled",)]
     assert site.rows("SELECT answer FROM remit.escalations WHERE id = %s", question) == [("cancel",)]
-
-
-class TestRemoteServer:
-    """The Python client."""
-
-    @pytest.fixture
-    def remote(self, site: RunningSite) -> RemoteServer:
-        return RemoteServer(site.url, site.token("py", "operator"))
-
-    def test_it_submits_and_follows_jobs(self, site: RunningSite, remote: RemoteServer) -> None:
-        job = remote.submit("code-explorer", "go", key="remote-1")
-        assert remote.job(job["id"])["state"] == "queued"
-        assert remote.cancel(job["id"])["outcome"] == "cancelled"
-        assert [one["kind"] for one in remote.events(job["id"])] == ["finished"]
-        assert remote.retry(job["id"])["state"] == "queued"
-        assert remote.jobs(agent="code-explorer", limit=1)["jobs"][0]["id"] >= job["id"]
-
-    def test_it_checks_verifies_and_merges(self, remote: RemoteServer) -> None:
-        text = result("review")
-        assert remote.check(text)["schema"] == "remit.check/1"
-        assert remote.verify(text)["schema"] == "remit.check/1"
-        assert remote.merge({"a.md": text})["schema"] == "remit.merge/1"
-        assert remote.questions()["schema"] == "remit.escalations/1"
-
-    def test_it_explains_what_went_wrong(self, site: RunningSite, remote: RemoteServer) -> None:
-        with pytest.raises(UsageError, match="there is no job 999999"):
-            remote.job(999_999)
-        with pytest.raises(EnvironmentBroken, match="does not accept the token"):
-            RemoteServer(site.url, "wrong").jobs()
-        with pytest.raises(EnvironmentBroken, match="is `remit serve` running"):
-            RemoteServer("http://127.0.0.1:9", "x").jobs()
-
-    @pytest.mark.parametrize("url", ["ftp://x", "http://remit.example", "https://a/b", "nothing"])
-    def test_it_refuses_an_unsafe_address(self, url: str) -> None:
-        with pytest.raises(UsageError):
-            RemoteServer(url, "token")
-
-    def test_it_needs_a_token(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delenv("REMIT_SERVER_TOKEN", raising=False)
-        with pytest.raises(UsageError, match="REMIT_SERVER_TOKEN"):
-            RemoteServer("http://127.0.0.1:9")
-
-
-def test_the_command_submits_to_a_server(site: RunningSite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from click.testing import CliRunner
-
-    from remit.surfaces.cli.job_commands import submit_command
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("REMIT_SERVER_TOKEN", site.token("cli", "operator"))
-    words = ["code-explorer", "go", "--server", site.url, "--key", "cli-1", "--max-cost", "2", "--format", "json"]
-    ran = CliRunner().invoke(submit_command, words, standalone_mode=False)
-    assert ran.exception is None
-    job = json.loads(ran.output)
-    assert site.rows("SELECT idempotency_key, max_cost FROM remit.jobs WHERE id = %s", job["id"]) == [("cli-1", 2)]
-    refused = CliRunner().invoke(submit_command, [*words, "--policy", "open"], standalone_mode=False)
-    assert isinstance(refused.exception, UsageError)

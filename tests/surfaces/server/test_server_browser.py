@@ -1,4 +1,4 @@
-"""The pages in a real browser: keyboard, live updates, two reviewers, hostile texts, widths and colours."""
+"""The pages in a real browser: keyboard, live updates, hostile texts, widths and colours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from psycopg.types.json import Jsonb
 from support.browser import NARROW, WIDE, Visitor, browsing
 from support.web import HOSTILE, RunningSite, add_hostile_job, add_job
 from test_server_api import add_question
-from test_server_review import add_items, new_item
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -37,8 +36,8 @@ def visit(browser: Browser, site: RunningSite) -> Iterator[Visit]:
     """Let a person sign in; each page must be without problems at the end."""
     with ExitStack() as stack:
 
-        def make(name: str = "alice", role: str = "operator", **options: Any) -> Visitor:
-            visitor = Visitor(browser, site, name, role, **options)  # type: ignore[arg-type]
+        def make(**options: Any) -> Visitor:
+            visitor = Visitor(browser, site, **options)
             stack.callback(visitor.close)
             stack.callback(visitor.assert_harmless)
             return visitor
@@ -51,7 +50,6 @@ def paths(site: RunningSite) -> list[str]:
     """Every page, with a hostile text in every field."""
     job = add_hostile_job(site)
     plan, _ = add_question(site, HOSTILE)
-    (item,) = add_items(site, new_item("hostile", HOSTILE, agents=(HOSTILE,), plan=9_999))
     folder = site.folder / ".remit/gate"
     folder.mkdir(parents=True, exist_ok=True)
     decision = {
@@ -68,7 +66,7 @@ def paths(site: RunningSite) -> list[str]:
     (folder / "hostile.json").write_text(json.dumps({**state, "schema": SCHEMA, "warnings": [HOSTILE]}))
     return [
         *("/", "/jobs", f"/jobs/{job}", f"/jobs/{job + 1}", "/plans", f"/plans/{plan}", "/sessions"),
-        *("/sessions/hostile", "/review", f"/review/{item}", "/agents", "/calibration", "/log", "/nothing"),
+        *("/sessions/hostile", "/nothing"),
     ]
 
 
@@ -90,7 +88,7 @@ MISALIGNED = """() => innerWidth < 800 ? [] : [...document.querySelectorAll("tab
 
 
 def test_no_page_runs_or_loads_what_a_text_contains(visit: Visit, paths: list[str]) -> None:
-    visitor = visit("mallory")
+    visitor = visit()
     for path in paths:
         page = visitor.go(path)
         assert page.evaluate("window.hacked") is None, path
@@ -111,7 +109,7 @@ def test_no_page_runs_or_loads_what_a_text_contains(visit: Visit, paths: list[st
 def test_pages_fit_the_window_in_light_and_dark(
     visit: Visit, paths: list[str], size: tuple[int, int], colours: str
 ) -> None:
-    visitor = visit("mallory", size=size, color_scheme=colours)
+    visitor = visit(size=size, color_scheme=colours)
     backgrounds = set()
     for path in paths[:-1]:
         page = visitor.go(path)
@@ -127,64 +125,11 @@ def test_pages_fit_the_window_in_light_and_dark(
     assert ("rgb(20," in backgrounds.pop()) is (colours == "dark")
 
 
-def test_ten_items_are_reviewed_with_the_keyboard(visit: Visit, site: RunningSite) -> None:
-    numbers = add_items(site, *(new_item(f"keys-{number}", plan=7_001) for number in range(10)))
-    visitor = visit("kay", "reviewer")
-    page = visitor.go("/review?plan=7001")
-    page.locator("#start").press("Enter")
-    keys = ["c", "r", "u", "s", "c", "c", "r", "c", "u", "c"]
-    for position, key in enumerate(keys):
-        page.wait_for_selector(f'#item[data-item="{numbers[position]}"]')
-        page.wait_for_load_state()  # the script that handles keys has run
-        if position == 1:
-            page.keyboard.press("n")
-            page.keyboard.type("not reachable: c r u s z")
-            page.keyboard.press("Escape")
-        page.keyboard.press(key)
-    page.wait_for_url("**/review?plan=7001&notice=none")
-    stored = site.rows("SELECT verb, note FROM remit.decisions WHERE reviewer = 'kay' ORDER BY at")
-    verbs = {"c": "confirm", "r": "reject", "u": "unsure", "s": "skip"}
-    assert [verb for verb, _ in stored] == [verbs[key] for key in keys]
-    assert stored[1][1] == "not reachable: c r u s z"
-    page.goto(f"{site.url}/review/{numbers[3]}")  # the skipped one is still open
-    page.keyboard.press("z")
-    page.wait_for_selector(f'#item[data-item="{numbers[9]}"]')
-    assert site.rows("SELECT state FROM remit.review_items WHERE id = %s", numbers[9]) == [("open",)]
-
-
-def test_two_reviewers_at_once_share_the_work(visit: Visit, site: RunningSite) -> None:
-    numbers = add_items(site, *(new_item(f"pair-{number}", plan=7_002) for number in range(6)))
-    pair = [visit(name, "reviewer") for name in ("pat", "sam")]
-    for visitor in pair:
-        visitor.go("/review?plan=7002").locator("#start").click()
-        visitor.page.wait_for_selector("#decide")
-        visitor.page.wait_for_load_state()
-    shown = [visitor.page.locator("#item").get_attribute("data-item") for visitor in pair]
-    assert len(set(shown)) == 2
-    for _ in range(3):
-        for visitor in pair:
-            before = visitor.page.url
-            visitor.page.keyboard.press("c")
-            visitor.page.wait_for_url(lambda url, before=before: url != before)
-    decided = site.rows("SELECT item, reviewer FROM remit.decisions WHERE item = ANY(%s)", numbers)
-    assert sorted(item for item, _ in decided) == sorted(numbers)
-    assert {reviewer for _, reviewer in decided} == {"pat", "sam"}
-
-
-def test_leaving_an_item_gives_it_back(visit: Visit, site: RunningSite) -> None:
-    (number,) = add_items(site, new_item("left", plan=7_003))
-    visitor = visit("lea", "reviewer")
-    visitor.go(f"/review/{number}").wait_for_selector("#decide")
-    visitor.go("/jobs")
-    other = visit("max", "reviewer")
-    other.go(f"/review/{number}").wait_for_selector("#decide")
-
-
 @pytest.mark.parametrize("half", [0, 1])
 @pytest.mark.parametrize("colours", ["light", "dark"])
 def test_the_pages_have_no_fault_that_axe_finds(visit: Visit, paths: list[str], colours: str, half: int) -> None:
     source = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
-    visitor = visit("ada", color_scheme=colours)
+    visitor = visit(color_scheme=colours)
     for path in paths[half:-1:2]:
         page = visitor.go(path)
         page.evaluate(source)
@@ -217,14 +162,14 @@ def test_lists_are_moved_through_searched_and_sorted_with_the_keyboard(visit: Vi
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/jobs/{new}")
     page.keyboard.press("Control+k")
-    page.keyboard.type("calib")
+    page.keyboard.type("plans")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/calibration")
+    page.wait_for_url("**/plans")
 
 
 def test_a_running_job_and_its_plan_are_updated_live(visit: Visit, site: RunningSite) -> None:
     job = add_job(site, agent="live-agent")
-    visitor, planner = visit(), visit("pia", "reviewer")
+    visitor, planner = visit(), visit()
     page = visitor.go(f"/jobs/{job}")
     visitor.connected()
     assert page.locator("#head .chip").first.inner_text() == "queued"
@@ -275,7 +220,7 @@ def test_a_violation_leads_to_its_line_and_a_claim_to_its_code(visit: Visit, sit
         "INSERT INTO remit.results (job, submission, document, verdict, report) VALUES (%s, 1, %s, 'revise', %s)",
         *(job, "\n".join(f"line {number}" for number in range(1, 80)), Jsonb(report)),
     )
-    page = visit("vic", "viewer").go(f"/jobs/{job}")
+    page = visit().go(f"/jobs/{job}")
     page.locator(".violations a").click()
     assert page.url.endswith("#L40")
     page.locator("#L3 .claim").click()
@@ -283,15 +228,14 @@ def test_a_violation_leads_to_its_line_and_a_claim_to_its_code(visit: Visit, sit
 
 
 def test_pages_are_complete_without_scripts(visit: Visit, site: RunningSite, paths: list[str]) -> None:
-    visitor = visit("nora", "operator", java_script_enabled=False)
+    visitor = visit(java_script_enabled=False)
     for path in paths[:-1]:
         assert visitor.page.request.get(site.url + path).ok, path
     page = visitor.go("/jobs?state=finished")
     assert page.locator("tbody tr").count() >= 1
-    (number,) = add_items(site, new_item("still", plan=7_004))
-    page = visitor.go(f"/review/{number}")
-    page.get_by_role("button", name="Confirm").click()
-    assert site.rows("SELECT state FROM remit.review_items WHERE id = %s", number) == [("confirmed",)]
+    job = add_job(site)
+    visitor.go(f"/jobs/{job}").get_by_role("button", name="Cancel job").click()
+    assert site.rows("SELECT outcome FROM remit.jobs WHERE id = %s", job) == [("cancelled",)]
 
 
 def test_the_page_can_be_used_with_the_keyboard_alone(visit: Visit) -> None:

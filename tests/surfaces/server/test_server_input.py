@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
-from uuid import uuid4
 
 import httpx2 as httpx
 import pytest
-from psycopg.types.json import Jsonb
 from support.postgres import Postgres
 from support.web import HOSTILE, RunningSite, add_job
 
@@ -31,7 +29,7 @@ TEXTS = (
     "..",
 )
 #: Addresses that continue a list, and refuse a wrong limit or state before they use the rest.
-LISTS = (f"{PREFIX}/jobs", f"{PREFIX}/review", f"{PREFIX}/ledger")
+LISTS = ("/jobs", "/plans")
 #: Values of fields in a posted document.
 VALUES: tuple[Any, ...] = (
     *(None, -1, 2**31, 2**63, 10**30, 1e308, 1.5, [[]], "", "a\0b", "x" * 5000),
@@ -44,17 +42,7 @@ def site(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     folder = tmp_path_factory.mktemp("site")
     with postgres.temporary_database() as address, RunningSite(address, folder).running() as it:
         add_job(it)
-        add_item(it, "one")
         yield it
-
-
-def add_item(site: RunningSite, key: str) -> int:
-    rows = site.rows(
-        "INSERT INTO remit.review_items (key, kind, rank, source, agents, title, path, line, body) "
-        "VALUES (%s, 'finding', 1, 'plan', '{a}', 't', 'a.py', 3, %s) RETURNING id",
-        *(key, Jsonb({"finding": {"opinions": []}, "conflicts": []})),
-    )
-    return int(rows[0][0])
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +76,7 @@ def test_numbers_in_addresses_never_fail(api: httpx.Client, operation: Any) -> N
 
 
 @pytest.mark.parametrize("path", [
-    *("/jobs", "/plans", "/review", "/review/1", "/agents", "/agents/compare", "/calibration", "/sessions", "/log"),
-    *("/login", "/live", f"{PREFIX}/jobs", f"{PREFIX}/review", f"{PREFIX}/ledger", f"{PREFIX}/questions", "/jobs/1"),
+    *("/jobs", "/plans", "/sessions", "/login", "/live", f"{PREFIX}/jobs/1", "/jobs/1"),
 ])  # fmt: skip
 def test_parameters_never_fail(person: httpx.Client, path: str) -> None:
     names = (
@@ -123,9 +110,6 @@ def test_parameters_never_fail(person: httpx.Client, path: str) -> None:
                "queue": "q", "priority": 0, "key": None, "delay": 0, "parent": None, "tree_max_tokens": None,
                "tree_max_cost": None, "tree_max_turns": None, "tree_max_seconds": None, "allowed_tools": ["Read"],
                "system": "s", "kind": None, "profile": None}),
-    ("/review/1/decide", {"id": str(uuid4()), "verb": "skip", "note": ""}),
-    ("/review/next", dict.fromkeys(("kind", "severity", "agent", "category", "path", "plan"))),
-    ("/questions/1/answer", {"answer": "retry", "words": ""}),
     ("/check", {"documents": [{"name": "a.md", "text": "x"}], "attempt": 1}),
     ("/verify", {"documents": [{"name": "a.md", "text": "x"}]}),
     ("/merge", {"documents": [{"name": "a.md", "text": "x"}], "threshold": 80}),
@@ -142,16 +126,12 @@ def test_posted_documents_never_fail(api: httpx.Client, path: str, fields: dict[
 
 
 @pytest.mark.parametrize(("path", "fields"), [
-    ("/review/1/decide", ("decision", "verb", "note", "kind", "plan")),
-    ("/review/1/renew", ("decision",)),
-    ("/review/undo", ("decision",)),
-    ("/review/next", ("kind", "plan", "after")),
     ("/plans/1/answer", ("question", "answer", "words")),
     ("/jobs/1/retry", ("instructions", "words")),
     ("/login", ("token", "next")),
 ])  # fmt: skip
 def test_posted_forms_never_fail(person: httpx.Client, path: str, fields: tuple[str, ...]) -> None:
-    whole = {"decision": str(uuid4()), "verb": "skip", "note": "n", "question": "1", "answer": "retry", "words": "w"}
+    whole = {"question": "1", "answer": "retry", "words": "w"}
 
     def send() -> Iterator[tuple[object, httpx.Response]]:
         for name in fields:

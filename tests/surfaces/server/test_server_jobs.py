@@ -9,7 +9,7 @@ import pytest
 from psycopg.types.json import Jsonb
 from support.web import HOSTILE, RunningSite, add_hostile_job, add_job
 
-from remit.gate.delegation import Delegation
+from remit.clients.hooks.results import keep_result
 from remit.gate.session_store import open_session
 
 
@@ -175,52 +175,36 @@ def test_the_overview_counts_and_shows_stuck_jobs(site: RunningSite) -> None:
     worker = site.rows("SELECT id FROM remit.workers WHERE host = 'alpha'")[0][0]
     add_job(site, state="running", started="now", checkpoint="now", worker=worker, agent="busy", max_cost=2, cost=1)
     add_job(site, state="running", started="2020-01-01", checkpoint="2020-01-01", worker=worker, agent="hung")
-    page = site.client("viewer").get("/").text
+    page = site.client().get("/").text
     assert re.search(r"<b>2</b> running", page)
     assert re.search(r"<b>1</b> stuck", page)
     assert "alpha" in page
-    assert "50.0%" in page
 
 
-def test_the_overview_shows_untrue_claims_by_day_and_agent_and_the_last_rejected_report(site: RunningSite) -> None:
-    assert "Remit checks the reports of jobs" in site.client().get("/").text
+def test_the_overview_shows_reports_that_were_sent_back_and_the_last_sessions(site: RunningSite) -> None:
+    assert "No session is recorded in this project." in site.client().get("/").text
     lie = {"rule": "reference-out-of-range", "level": "L1", "line": 4, "message": "a.py:90: the file has 12 lines"}
     form = {"rule": "status-missing", "level": "L1", "line": 1, "message": "no status"}
-    doubt = {**lie, "level": "L2", "line": 9}
     job = add_job(site, agent="liar", state="finished", outcome="completed", verdict="accept", finished="now")
-    for number, violations, verdict in ((1, [lie, lie, form, doubt], "revise"), (2, [doubt], "accept")):
+    for number, violations, verdict in ((1, [form, lie, lie], "revise"), (2, [], "accept")):
         site.rows(
             "INSERT INTO remit.results (job, submission, document, verdict, report) VALUES (%s, %s, 'x', %s, %s)",
             *(job, number, verdict, Jsonb({"violations": violations})),
         )
-    with open_session(str(site.folder / ".remit/gate"), "s-1") as state:
-        state.delegations["call-1"] = Delegation("plugin:explorer", state="rejected")
-        state.delegations["call-1"].agent_id = "a1"
+    folder = str(site.folder / ".remit/gate")
+    with open_session(folder, "s-1") as state:
         state.open_with("Add a voucher\nwith a long text", "vouchers")
-        state.count_untrue("a1", ["a.py:7 is gone", "two", "three"])
-        state.count_untrue("prompt 1", ["All tests pass.", "It is committed."])
-        state.count_untrue("prompt 1", ["All tests pass."], has_passed=True)
-    page = site.client("viewer").get("/").text
-    number = r'<td class="num" data-label="[a-z ]+">(?:<b[^>]*>)?(\d+)(?:</b>)?</td>'
-    rows = re.findall(rf"<td>([a-z ]+)</td>{number}{number}", page)
-    assert sorted(rows) == [("explorer", "3", "0"), ("liar", "1", "0"), ("main agent", "1", "1")]
-    assert re.search(r">5</b> stopped, <b class=\"bad-text\">1</b> got through", page)
-    assert re.search(r"All tests pass\. <a href=\"/sessions/[^\"]+\">Add a voucher</a>", page)
-    assert re.search(rf"the file has 12 lines <a href=\"/jobs/{job}#correction\">job {job}</a>", page)
-    listed = site.client("viewer").get("/sessions").text
+    about = {"agent": "plugin:explorer", "agent_id": "a1", "text": "text", "check": "{}"}
+    keep_result(folder, "s-1", outcome="rejected", verdict="reject", violations=(form,), **about)  # type: ignore[arg-type]
+    page = site.client().get("/").text
+    rows = re.findall(r"<td>([a-z]+)</td><td><span[^>]*>([a-z ]+)</span></td><td[^>]*>(\d*)</td>", page)
+    assert {("explorer", "rejected", ""), ("liar", "sent back and corrected", "1")} <= set(rows)
+    assert f'href="/jobs/{job}#correction">job {job}</a></td><td class="text">a.py:90: the file has 12 lines' in page
+    assert re.search(r'href="/sessions/[^"]+#delegations">Add a voucher</a></td><td class="text">no status', page)
+    assert re.search(r'<li><a href="/sessions/[^"#]+">Add a voucher</a>', page)
+    listed = site.client().get("/sessions").text
     assert "Add a voucher</a>" in listed
     assert "<code>vouchers</code>" in listed
-    rejected = page[page.index('id="rejected"') : page.index('id="questions"')]
-    assert f'href="/jobs/{job}#correction"' in rejected
-    assert "sent back and corrected" in rejected
-    assert rejected.count("the file has 12 lines") == 1
-    assert "no status" not in rejected
-
-
-def test_a_viewer_sees_no_buttons_of_an_operator(site: RunningSite) -> None:
-    job = add_job(site)
-    assert "/cancel" not in site.client("viewer").get(f"/jobs/{job}").text
-    assert "/cancel" in site.client("operator").get(f"/jobs/{job}").text
 
 
 def test_a_job_that_failed_can_be_retried(site: RunningSite) -> None:
@@ -242,15 +226,13 @@ def test_a_stream_reports_changes_of_its_topics(site: RunningSite) -> None:
         assert next(lines) == f"data: job:{job}"
 
 
-def test_one_person_has_a_limited_number_of_streams(site: RunningSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remit.surfaces.server.streams.MAX_OWN_STREAMS", 1)
-    client, other = site.client(), site.client()
+def test_the_number_of_streams_is_limited(site: RunningSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("remit.surfaces.server.streams.MAX_STREAMS", 1)
+    client = site.client()
     with client.stream("GET", "/live?topics=jobs") as stream:
         lines = stream.iter_lines()  # the stream ends with the iterator
         next(lines)
         assert client.get("/live?topics=jobs").status_code == 503
-        with other.stream("GET", "/live?topics=jobs") as second:
-            assert second.status_code == 200
 
 
 @pytest.mark.parametrize("topics", ["", "job:x", "x" * 3, ",".join(f"job:{n}" for n in range(1, 30)), "job:1;DROP"])

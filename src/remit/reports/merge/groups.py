@@ -6,8 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-import msgspec
-
 from remit.contract.lines import bare_text
 from remit.merging.content import Change, Citation, CitedLocation, Design, Exploration, Sections
 from remit.merging.merge_data import NOT_COUNTED, LanguageCoverage, Merge
@@ -48,7 +46,6 @@ def section_groups(merge: Merge) -> list[SectionGroup]:
         SectionGroup("Errors", tuple(_errors(sections))),
         SectionGroup("Blockers", tuple(_blockers(sections))),
         SectionGroup("Coverage", tuple(_coverage(merge)), "files of each language, and who reviewed them"),
-        SectionGroup("Learned Weights", tuple(_learned(merge)), "from people's decisions; used for the scores"),
         SectionGroup("Summaries", tuple(_summaries(sections))),
         SectionGroup("Different Designs", tuple(_differences(sections)), "descriptions of one file or component"),
         SectionGroup("Designs", tuple(map(_design, sections.designs))),
@@ -137,29 +134,6 @@ def coverage_text(coverage: LanguageCoverage) -> str:
 def _with_numbers(readers: dict[str, int], files: int) -> str:
     """Return the readers, each with the number of its files unless these are all."""
     return ", ".join(f"{reader} {number:,}" if number != files else reader for reader, number in readers.items())
-
-
-def _learned(merge: Merge) -> Iterator[SectionEntry]:
-    """Yield the learned weights of the agents, and what their agreement adds, each with its number of decisions."""
-    note = merge.learned
-    if note is msgspec.UNSET:
-        return
-    until = f" until {note.until}" if note.until else ""
-    yield SectionEntry(
-        "",
-        f"{format_count(note.decisions, 'decision')}{until}, digest {note.digest}",
-        (f"the team's mean is {note.team:.2f}; an agent without decisions has this weight",),
-    )
-    for learned in note.weights:
-        where = f" in {learned.category}" if learned.category else ""
-        yield SectionEntry(
-            learned.agent, f"weight {learned.weight:.2f}{where}: {learned.confirmed} of {learned.decisions} confirmed"
-        )
-    for worth in note.agreement:
-        if worth.agents > 1:
-            more = " or more" if worth is note.agreement[-1] else ""
-            sample = f"{worth.confirmed} of {worth.decisions} confirmed"
-            yield SectionEntry("", f"{worth.agents}{more} agents agree: {worth.bonus:+.1f} points ({sample})")
 
 
 def _summaries(sections: Sections) -> Iterator[SectionEntry]:

@@ -30,19 +30,6 @@ SELECT id, host, pid, queues, concurrency, started, heartbeat,
     (SELECT count(*) FROM remit.jobs WHERE jobs.worker = workers.id AND state = 'running') AS running
 FROM remit.workers WHERE is_listed ORDER BY heartbeat DESC LIMIT 50
 
--- name: budgets
--- Unfinished trees and jobs with a limit of cost or tokens, the fullest first.
-WITH unfinished AS (
-    SELECT * FROM remit.jobs WHERE state = 'running'
-    UNION ALL
-    SELECT * FROM remit.jobs WHERE state = 'queued'
-)
-SELECT id, agent, cost, max_cost, tree_cost, tree_max_cost, input_tokens + output_tokens AS tokens, max_tokens,
-    tree_tokens, tree_max_tokens
-FROM unfinished
-WHERE max_cost IS NOT NULL OR tree_max_cost IS NOT NULL OR max_tokens IS NOT NULL OR tree_max_tokens IS NOT NULL
-ORDER BY greatest(cost / nullif(max_cost, 0), tree_cost / nullif(tree_max_cost, 0)) DESC NULLS LAST, id LIMIT 20
-
 -- name: open_questions
 SELECT count(*) AS questions FROM remit.escalations JOIN remit.plans ON plans.id = escalations.plan
 WHERE escalations.answer IS NULL AND plans.state IN ('running', 'waiting')
@@ -134,23 +121,11 @@ FROM remit.steps s LEFT JOIN remit.delegations d ON d.id = s.delegation
 WHERE s.plan = %(plan)s ORDER BY s.id DESC LIMIT %(limit)s
 
 -- name: returned_results
--- The last results that were sent back or rejected, each with the number of its untrue claims, the newest first.
-SELECT returned.job, returned.submission, returned.created, jobs.agent, jobs.state, jobs.verdict, counted.claims,
-    counted.example
+-- The last results that were sent back or rejected, the newest first.
+SELECT returned.job, returned.created, returned.violations, jobs.agent, jobs.state, jobs.verdict
 FROM (
-    SELECT job, submission, created, report FROM remit.results
+    SELECT job, created, report -> 'violations' AS violations FROM remit.results
     WHERE verdict <> 'accept' AND created >= %(since)s ORDER BY created DESC LIMIT %(limit)s
 ) AS returned
 JOIN remit.jobs ON jobs.id = returned.job
-CROSS JOIN LATERAL (
-    SELECT count(DISTINCT (one ->> 'rule', one ->> 'line', one ->> 'message')) AS claims,
-        min(left(one ->> 'message', 400)) AS example
-    FROM jsonb_array_elements(
-        CASE WHEN jsonb_typeof(returned.report -> 'violations') = 'array' THEN returned.report -> 'violations'
-            ELSE '[]' END) AS one
-    WHERE one ->> 'level' = 'L1' AND one ->> 'rule' = ANY (%(rules)s)
-) AS counted
 ORDER BY returned.created DESC
-
--- name: result
-SELECT document, report FROM remit.results WHERE job = %(job)s AND submission = %(submission)s

@@ -17,9 +17,6 @@ UPDATE remit.workers SET looked = now() WHERE id = %(worker)s
 RETURNING heartbeat > now() - make_interval(secs => %(timeout)s)
     AND (back IS NULL OR back < now() - make_interval(secs => %(timeout)s / 2)) AS may_judge
 
--- name: may_register
-SELECT has_table_privilege('remit.workers', 'INSERT') AS may_register
-
 -- name: unregister
 DELETE FROM remit.workers WHERE id = %(worker)s
 

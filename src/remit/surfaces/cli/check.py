@@ -79,6 +79,8 @@ def _dismissed(verdicts: list[Verdict], sources: Sources) -> list[Sequence[Merge
     workspace = sources.workspace
     if workspace is None or not (workspace.root / ".remit-dismissals.toml").is_file():
         return []
-    from remit.ledger.dismissing import dismissed_findings  # late: few checkouts have dismissals, which need the merge
+    from remit.merging.dismissal_file import (
+        dismissed_findings,
+    )  # late: few checkouts have dismissals, which need the merge
 
     return dismissed_findings(verdicts, workspace)

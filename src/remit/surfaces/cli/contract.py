@@ -18,14 +18,12 @@ from remit.operations.contract import ExplainRule, Prompt, prompt_shape
 from remit.reports.agent_definitions import brief_schema
 from remit.reports.formats import format_json
 from remit.reports.gate_sessions import decision_schema
-from remit.reports.ledger_shapes import ledger_schema
 from remit.reports.rules import rule_lines, rule_list_lines, rules_shape
 from remit.reports.shapes import check_schema, merge_schema, result_schema
 from remit.rules.catalog import every_rule, find
 from remit.surfaces.cli.printing import columns, operation_options, print_answer, print_text
 
-_OF_LEDGER = ("ledger", "scorecards", "weights", "calibration", "tokens")
-_NAMES = ["result", "brief", "check", "merge", "decision", "job", "plan", *_OF_LEDGER]
+_NAMES = ["result", "brief", "check", "merge", "decision", "job", "plan"]
 
 
 @click.group("dev")
@@ -119,18 +117,10 @@ def schema_command(name: str) -> int:
       remit dev schema decision
       remit dev schema job
       remit dev schema plan
-      remit dev schema ledger
-      remit dev schema scorecards
-      remit dev schema weights
-      remit dev schema calibration
-      remit dev schema tokens
     """
     schemas = {"result": result_schema, "brief": brief_schema, "check": check_schema, "merge": merge_schema}
     schemas["decision"] = decision_schema
-    if name in _OF_LEDGER:
-        print_text(format_json(ledger_schema(name)))
-    else:
-        print_text(format_json(_run_schema(name) if name in ("job", "plan") else schemas[name]()))
+    print_text(format_json(_run_schema(name) if name in ("job", "plan") else schemas[name]()))
     return 0
 
 

@@ -169,7 +169,7 @@ def trust(session: str, form: str) -> int:
       remit gate trust
       remit gate trust --session 5b1e --format json
     """
-    require_person("remit gate trust", "operator")
+    require_person("remit gate trust")
     project = current_project()
     compile_project(Path(project.root), confirm=True)
     files = confirm_settings(Path(project.root))

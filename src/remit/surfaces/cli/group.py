@@ -48,11 +48,7 @@ GROUPS: dict[str, Table] = {
         "mcp": ("mcp.command", "Serve the checks to an assistant as an MCP server."),
         "lsp": ("lsp.command", "Verify Markdown in an editor (language server)."),
     },
-    "Records": {
-        "ledger": ("ledger_commands.ledger_command", "Show what the recorded verdicts state about agents."),
-        "tokens": ("serve.tokens_command", "Manage who may use the server."),
-        "db": ("worker_commands.db_command", "Create the database roles of workers and submitters."),
-    },
+    "Records": {},
     "Setup": {
         "doctor": ("doctor.doctor_command", "Check the installation and show the effective settings."),
         "dev": ("contract.dev_command", "Show rules, prompts and schemas; convert results."),
@@ -174,7 +170,6 @@ def remit() -> None:
       remit review                  review the changes of this checkout
       remit install claude-code     verify what the assistant writes
       remit run code-explorer "how is a cart paid?"
-      remit serve --demo            look around in the browser
     """
 
 

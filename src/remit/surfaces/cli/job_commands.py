@@ -14,7 +14,6 @@ from remit.configuration import load, split_path
 from remit.dispatch.finish import remove_orphans
 from remit.dispatch.worker_settings import Settings
 from remit.errors import UsageError
-from remit.operations.declaration import arguments_on
 from remit.operations.jobs import (
     AcceptedJob,
     Cancel,
@@ -24,13 +23,10 @@ from remit.operations.jobs import (
     Submit,
     cancel_job,
     cancel_plan,
-    job_request,
     list_jobs,
-    queueing_of,
     retry_job,
     submit_job,
 )
-from remit.orchestrate.remote import RemoteServer
 from remit.registry import resolution
 from remit.registry.lookup import load_registry, misspelt
 from remit.reports.job_text import event_lines, job_lines, job_shape, jobs_shape, list_lines
@@ -239,10 +235,7 @@ def submit_command(wanted: Submit) -> int:
     Examples:
       remit submit code-explorer "trace the login flow"
       remit submit qa-engineer "review the last commit" --key review-1a2b --priority 5
-      remit submit qa-engineer "review the last commit" --server https://remit.example
     """
-    if wanted.server is not None:
-        return _submit_remotely(wanted, wanted.server)
     named = with_task(wanted)
 
     async def work(database: Database, settings: Settings) -> tuple[AcceptedJob, str]:
@@ -255,21 +248,6 @@ def submit_command(wanted: Submit) -> int:
     )
     if warning:
         click.echo(warning, err=True)
-    return 0
-
-
-def _submit_remotely(wanted: Submit, server: str) -> int:
-    """Submit a job to a server. It resolves the definition, with the policy `strict`."""
-    if len(wanted.words) > 2:
-        raise UsageError("pass [AGENT] TASK; quote a task of several words")
-    for name, option in (("plugin_path", "plugin-path"), ("allow_tools", "worker-tools"), ("policy", "policy")):
-        if getattr(wanted, name) is not None:
-            raise UsageError(f"--{option} has no effect with --server: the server's settings apply")
-    agent = wanted.words[0] if len(wanted.words) == 2 else None
-    fields = {**job_request(wanted), **queueing_of(wanted)._asdict(), "repo": wanted.repo}
-    sent = {name for name in arguments_on(Submit, "http").__struct_fields__ if fields.get(name) not in (None, {})}
-    job = RemoteServer(server).submit(agent, task_text(wanted.words[-1]), **{name: fields[name] for name in sent})
-    print_answer(wanted.form, job, f"job {job['id']} waits on {server} ({job['agent']})")
     return 0
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from remit.surfaces.cli.with_database import user_name
 from remit.surfaces.mcp.mcp_server import serve_standard_streams
 
 
@@ -13,8 +12,8 @@ from remit.surfaces.mcp.mcp_server import serve_standard_streams
 def command(*, is_read_only: bool) -> int:
     """Serve the contract to an assistant: an MCP server over standard input and output.
 
-    The client starts this command. Its tools check results, verify texts, merge reports, submit jobs and list
-    findings; its resources are rules, reports and transcripts. Paths are confined to the roots that the client
+    The client starts this command. Its tools check results, verify texts, merge reports and submit jobs;
+    its resources are rules, reports and transcripts. Paths are confined to the roots that the client
     gives, or to the current folder. `remit install claude-code --mcp` adds the server to Claude Code.
 
     \b
@@ -22,5 +21,5 @@ def command(*, is_read_only: bool) -> int:
       remit mcp
       remit mcp --read-only
     """
-    serve_standard_streams(user_name(), is_read_only=is_read_only)
+    serve_standard_streams(is_read_only=is_read_only)
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -15,13 +15,12 @@ import msgspec
 from remit import __version__
 from remit.checking import Options, Verdict
 from remit.clients.hooks.recorded_project import current_project
-from remit.configuration import LEARNED, Configuration, load
+from remit.configuration import Configuration, load
 from remit.contract.kinds import slug
 from remit.dispatch.telemetry import emit_verdicts, is_receiver_named
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
-from remit.ledger.dismissing import add_dismissal, remove_dismissal, stored_dismissals
-from remit.ledger.learned import explained, with_learned
+from remit.merging.dismissal_file import add_dismissal, remove_dismissal, stored_dismissals
 from remit.merging.dismissals import (
     FILE,
     apply_dismissals,
@@ -32,11 +31,11 @@ from remit.merging.dismissals import (
 from remit.merging.drafts import StoredFindings
 from remit.merging.inputs import Input, failed_report, read_input
 from remit.merging.merge import hide_baseline, only_changed
-from remit.merging.merge_data import MERGED_AGENT, SCALE, LearnedNote, Merge, MergeSettings
+from remit.merging.merge_data import MERGED_AGENT, SCALE, Merge, MergeSettings
 from remit.merging.merge_documents import merge_inputs, merge_stream
 from remit.merging.previous import read_merge
 from remit.operations.merge import MergeDocuments
-from remit.orchestrate.merge_settings import learns_weights, merge_settings
+from remit.orchestrate.merge_settings import merge_settings
 from remit.registry.resolution import reload_registry
 from remit.reports.attestation import document_subject, merge_policy, merge_properties
 from remit.reports.formats import merge_json_parts
@@ -159,16 +158,17 @@ def merge_command(wanted: MergeDocuments) -> int:
     root, _ = find_repository(path_of(wanted.repo) or (Path(project.root) if project else workspace), files)
     sources = open_sources(root)
     options = Options(profile=wanted.profile or configured["profile"], kinds=configured["agents.kinds"]).validated()
-    settings, note = _settings(wanted, configured)
-    checked: list[Verdict] | None = [] if wanted.record or is_receiver_named() else None
+    settings = _settings(wanted, configured)
+    checked: list[Verdict] | None = [] if is_receiver_named() else None
     read = partial(
         read_input, options=options, sources=sources, categories=configured["merge.categories"], checked=checked
     )
     documents = Documents(is_limited=False) if wanted.attest is not None else None
     inputs = _inputs_of(files, read, documents)
     of_session = project.inputs(wanted.session or "last", options, sources) if project is not None else []
-    is_whole = wanted.record or documents is not None  # these need all findings in memory
-    merged = _merged(chain(inputs, of_session, of_plan), settings, note, is_whole=is_whole)
+    every = chain(inputs, of_session, of_plan)
+    # A statement needs all findings in memory.
+    merged = merge_stream(every, settings) if documents is None else merge_inputs(list(every), settings)
     merged = with_dismissals(merged, sources.workspace)
     keep_last_merge(merged, root)
     merged = _filtered(merged, wanted, sources)
@@ -176,10 +176,6 @@ def merge_command(wanted: MergeDocuments) -> int:
     if documents is not None:
         _attest(wanted, documents, merged, (options, settings), root)
     emit_verdicts(checked or (), seconds=None)
-    if wanted.record:
-        from remit.surfaces.cli.recording import record_merge  # late: it needs the extra remit[run]
-
-        record_merge(merged, "merge", root, verdicts=checked or (), plan=wanted.plan)
     return 1 if fails(merged, wanted.fail_on) else 0
 
 
@@ -247,31 +243,10 @@ def _inputs_of(
         yield found
 
 
-def _settings(wanted: MergeDocuments, configured: Configuration) -> tuple[MergeSettings, LearnedNote | None]:
-    """Return the settings, and what was learned from decisions if the settings use it."""
-    settings = merge_settings(
+def _settings(wanted: MergeDocuments, configured: Configuration) -> MergeSettings:
+    return merge_settings(
         configured, reload_registry, threshold=wanted.threshold, policy=wanted.policy, expect=tuple(wanted.expect)
     )
-    has_learned = learns_weights(configured)
-    if not has_learned and settings.policy != LEARNED:
-        return settings, None
-
-    note = _learned_note()
-    return with_learned(settings, note, has_weights=has_learned), note
-
-
-def _learned_note() -> LearnedNote:
-    from remit.store.ledger import learned_note
-
-    return with_database(lambda database, _: learned_note(database))
-
-
-def _merged(inputs: Iterable[Input], settings: MergeSettings, note: LearnedNote | None, *, is_whole: bool) -> Merge:
-    merged = merge_inputs(list(inputs), settings) if is_whole else merge_stream(inputs, settings)
-    if note is None:
-        return merged
-
-    return explained(merged, note)
 
 
 def _filtered(merged: Merge, wanted: MergeDocuments, sources: Sources) -> Merge:

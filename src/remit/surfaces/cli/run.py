@@ -39,7 +39,6 @@ from remit.store.database import Database
 from remit.store.events import Event, follow
 from remit.store.jobs import Job
 from remit.store.plans import Escalation
-from remit.store.workers import check_may_work
 from remit.surfaces.cli.job_commands import task_text, with_task
 from remit.surfaces.cli.printing import columns, operation_options, print_answer, print_lines, print_text
 from remit.surfaces.cli.with_database import with_database
@@ -333,7 +332,6 @@ async def _orchestrate(
     from remit.orchestrate.local_worker import LocalWorker, ensure_worker, short_poll_worker
     from remit.orchestrate.orchestrator import build_orchestrator
 
-    await check_may_work(database)  # before the job is in the queue, where another worker would run it
     own_queue = f"run-{uuid.uuid4()}"
     request: dict[str, Any] = {
         "prompt": task_text(wanted.task),

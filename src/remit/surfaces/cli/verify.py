@@ -156,10 +156,6 @@ def finish_documents(
     if documents is not None:
         attest_verdicts(Path(wanted.attest or ""), documents, verdicts, options, root)
     emit_verdicts(verdicts, seconds=None)
-    if wanted.record:
-        from remit.surfaces.cli.recording import record_verdicts  # late: it needs the extra remit[run]
-
-        record_verdicts(verdicts, "check" if isinstance(wanted, Check) else "verify", root)
     return [verdict.path for verdict in verdicts if not claims_of(verdict.evidence)]
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import getpass
 import logging
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from remit.errors import EnvironmentBroken
 from remit.surfaces.cli.printing import SlowNotice
 
 if TYPE_CHECKING:
@@ -23,9 +21,7 @@ T = TypeVar("T")
 
 def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
     """Run `work` with the configured database."""
-    import psycopg  # late, as what follows: commands without a database work without the extra
-
-    from remit.dispatch.worker_settings import load_settings
+    from remit.dispatch.worker_settings import load_settings  # late, as below: few commands need the extra
     from remit.store.database import open_database
 
     for name in ("psycopg.pool", "procrastinate"):  # Remit reports an unavailable database itself, in one line
@@ -39,11 +35,7 @@ def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
                 shown.close()
                 return await work(database, settings)
 
-    try:
-        return asyncio.run(opened())
-    except psycopg.errors.InsufficientPrivilege as error:
-        reason = str(error).split("\n", 1)[0]
-        raise EnvironmentBroken(f"the role of REMIT_DATABASE_URL may not do this: {reason}") from error
+    return asyncio.run(opened())
 
 
 def opening_text(settings: Settings) -> str:
@@ -63,12 +55,3 @@ def scratch_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="remit-demo-", ignore_cleanup_errors=True) as name:
         Path(name).chmod(0o711)
         yield Path(name).resolve()
-
-
-def user_name() -> str:
-    """Return the name of the user who runs this process."""
-    try:
-        name = getpass.getuser()
-    except (OSError, KeyError, ImportError):  # a container without an entry for the user
-        name = ""
-    return name if name.isprintable() and name.strip() else "operator"

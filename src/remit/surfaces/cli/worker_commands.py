@@ -1,24 +1,19 @@
-"""`remit worker`, and `remit db`: the roles of workers and submitters."""
+"""`remit worker`."""
 
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 
 import click
 
-from remit.clients.hooks.session_import import watching_sessions
 from remit.configuration import load
 from remit.dispatch.health import missing_key
 from remit.dispatch.worker_settings import Settings
-from remit.errors import UsageError
 from remit.registry.definition import ORCHESTRATOR
 from remit.registry.resolution import reload_registry
 from remit.reports.layout import escape_control
 from remit.secrets.scan import redact
 from remit.store.database import Database
-from remit.store.roles import RoleKind, apply_roles, check_names, role_script
-from remit.surfaces.cli.printing import print_text
 from remit.surfaces.cli.with_database import with_database
 
 log = logging.getLogger("remit.worker")
@@ -31,8 +26,7 @@ log = logging.getLogger("remit.worker")
 def worker_command(concurrency: int, queues: tuple[str, ...], *, until_idle: bool) -> int:
     """Run jobs of the queue until stopped.
 
-    On SIGTERM or Ctrl-C, running jobs are finished or returned to the queue. On SIGHUP, definitions are reloaded. The
-    sessions that hooks record in the current project are imported into the ledger.
+    On SIGTERM or Ctrl-C, running jobs are finished or returned to the queue. On SIGHUP, definitions are reloaded.
 
     \b
     Examples:
@@ -57,8 +51,7 @@ def worker_command(concurrency: int, queues: tuple[str, ...], *, until_idle: boo
             on_start=lambda: log.info("worker started: %s", _summary(concurrency, queues, len(list(registry)))),
             runners={ORCHESTRATOR: build_orchestrator()},
         )
-        async with watching_sessions(database, str(Path.cwd())):
-            await worker.run(until_idle=until_idle)
+        await worker.run(until_idle=until_idle)
         log.info("worker stopped")
 
     with_database(work)
@@ -83,56 +76,3 @@ def _log_with_times() -> None:
     handler.setFormatter(_EscapingFormatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("remit").setLevel(logging.INFO)
-
-
-@click.group("db")
-def db_command() -> None:
-    """Prepare the shared database for several hosts.
-
-    \b
-    Examples:
-      remit db roles --worker fleet_worker --submitter fleet_submitter
-    """
-
-
-@db_command.command("roles")
-@click.option("--worker", metavar="NAME", help="The role of workers: runs jobs and plans.")
-@click.option("--submitter", metavar="NAME", help="The role of submitters: submits jobs and reads results.")
-@click.option("--apply", "is_applied", is_flag=True, help="Run the SQL instead of printing it.")
-def roles(worker: str | None, submitter: str | None, *, is_applied: bool) -> int:
-    """Print the SQL for roles with the least privileges, or run it.
-
-    Run it with the account that owns the tables, and again after each upgrade: it also applies migrations. Roles that
-    exist keep their passwords; new ones have none.
-
-    \b
-    Examples:
-      remit db roles --worker fleet_worker --submitter fleet_submitter
-      remit db roles --worker fleet_worker --apply
-      remit db roles --submitter ci | psql "$REMIT_DATABASE_URL"
-    """
-    requested: dict[RoleKind, str | None] = {"worker": worker, "submitter": submitter}
-    names: dict[RoleKind, str] = {kind: name for kind, name in requested.items() if name is not None}
-    if not names:
-        raise UsageError("name at least one role: --worker NAME or --submitter NAME")
-    check_names(names)
-
-    async def work(database: Database, _: Settings) -> list[str]:
-        script = await role_script(database, names)
-        if is_applied:
-            await apply_roles(database, script)
-        return script
-
-    script = with_database(work)
-    if is_applied:
-        print_text("\n".join(f"role {name} is ready: {_SUMMARY[kind]}" for kind, name in names.items()))
-        click.echo("remit: set a password for each new role in psql, with \\password NAME", err=True)
-    else:
-        print_text(";\n".join(["BEGIN", *script, "COMMIT;"]))
-    return 0
-
-
-_SUMMARY: dict[RoleKind, str] = {
-    "worker": "it runs jobs and plans, and cannot change tables or read tokens",
-    "submitter": "it submits jobs and reads results, and cannot change jobs",
-}

@@ -31,8 +31,7 @@ from remit.errors import RemitError, UsageError
 from remit.merging.merge_data import Merge
 from remit.operations.declaration import argument_schema, arguments_on, convert_arguments
 from remit.operations.documents import Folders
-from remit.operations.jobs import Answer, AnswerVerb
-from remit.operations.review_items import whole_number
+from remit.operations.jobs import Answer, AnswerVerb, whole_number
 from remit.operations.served import TOOLS, Answered, Caller, Operation, Store, question_of
 from remit.reports.formats import format_json
 from remit.reports.layout import escape_control, plain_lines
@@ -40,7 +39,6 @@ from remit.reports.merge.markdown import merge_markdown
 from remit.reports.rules import rule_lines, rules_shape
 from remit.rules.catalog import every_rule, find
 from remit.store import dashboard, jobs, plans
-from remit.store.access import Person
 from remit.store.database import open_database
 from remit.surfaces.mcp.wire import NOT_JSON, TOO_LONG, Wire, claim_streams, error_line, read_lines
 
@@ -312,8 +310,6 @@ def _with_answer(arguments: dict[str, Any], person_answer: ElicitationResult[Per
 
 
 async def _answered(operation: Operation, caller: Caller, arguments: dict[str, Any]) -> CallToolResult:
-    if not caller.person.may(operation.role):
-        raise UsageError(f"this needs the role {operation.role}; your role is {caller.person.role}")
     # Some models send numbers as text.
     wanted = convert_arguments(operation.arguments, "mcp", arguments, strict=False)
     answer = await operation.run(caller, wanted)
@@ -347,9 +343,9 @@ def _local_folder(uri: str) -> Path | None:
         return None
 
 
-def serve_standard_streams(user: str, *, is_read_only: bool) -> None:
+def serve_standard_streams(*, is_read_only: bool) -> None:
     """Serve the client that started this process, until it closes the input or a signal stops the process."""
-    asyncio.run(_Connection(claim_streams()).serve(user, is_read_only=is_read_only))
+    asyncio.run(_Connection(claim_streams()).serve(is_read_only=is_read_only))
 
 
 class _Connection:
@@ -358,13 +354,12 @@ class _Connection:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
 
-    async def serve(self, user: str, *, is_read_only: bool) -> None:
+    async def serve(self, *, is_read_only: bool) -> None:
         """Serve until the input ends or a signal stops the process."""
         keeper, here = StoreKeeper(), Path.cwd()
-        person = Person(0, user, "operator")
 
         def find_caller(_: Any, roots: list[Path] | None) -> Caller:
-            return Caller(person, "mcp", Folders(roots or [here], here), keeper.open)
+            return Caller(Folders(roots or [here], here), keeper.open)
 
         server = ContractServer(find_caller, is_read_only=is_read_only, asks_for_roots=True)
         to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](16)

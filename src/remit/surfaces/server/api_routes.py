@@ -12,9 +12,9 @@ from starlette.routing import Route
 
 from remit.errors import UsageError
 from remit.operations import served
-from remit.operations.declaration import arguments_on, convert_arguments, field_schema, fields_on
+from remit.operations.declaration import arguments_on, convert_arguments
 from remit.operations.served import Answered, Operation
-from remit.surfaces.server.site import CONTENT_TYPE, Problem, caller_of, need_role, number_of
+from remit.surfaces.server.site import CONTENT_TYPE, Problem, caller_of, number_of
 from remit.surfaces.server.streams import job_events
 
 PREFIX = "/api/v1"
@@ -25,7 +25,7 @@ _REFERENCE = "#/components/schemas/{name}"
 #: What can go wrong with any operation.
 _PROBLEMS = {
     "401": "the token is missing or not valid",
-    "403": "the role does not include this operation, or the request comes from another site",
+    "403": "the request comes from another site",
     "422": "the request cannot be processed; `detail` states why",
     "503": "the database is unavailable, or the server is busy; try again later",
 }
@@ -36,11 +36,10 @@ def route_of(operation: Operation) -> Route:
     address = operation.endpoint
 
     async def endpoint(request: Request) -> Response:
-        need_role(request, operation.role)
         if operation.answer is None:
             return await job_events(request)
         sent = await _arguments(request, operation)
-        wanted = convert_arguments(operation.arguments, "http", sent, strict=not address.has_query)
+        wanted = convert_arguments(operation.arguments, "http", sent)
         answer = await operation.run(caller_of(request), wanted)
         value, status = answer if isinstance(answer, Answered) else (answer, address.status)
         return Response(msgspec.json.encode(value), status_code=status, media_type=_JSON)
@@ -49,23 +48,17 @@ def route_of(operation: Operation) -> Route:
 
 
 async def _arguments(request: Request, operation: Operation) -> dict[str, Any]:
-    """Return what a request sends: of its query, only what the operation knows and what is not empty."""
+    """Return what a request sends: the fields of its body, and the one that is in the address."""
     address = operation.endpoint
-    names = [field.name for field in fields_on(operation.arguments, "http") if field.name != address.in_path]
     sent: dict[str, Any] = {}
-    if address.has_query:
-        sent = {name: value for name in names if (value := request.query_params.get(name))}
-    elif names:
+    if _body_of(operation) is not None:
         try:
             sent = msgspec.json.decode(await request.body(), type=dict[str, Any])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UsageError(f"the body is not what this operation needs: {error}") from error
         if address.in_path in sent:
             raise UsageError(f"the body is not what this operation needs: {address.in_path} is in the address")
-    if address.in_path:
-        (name,) = request.path_params
-        sent[address.in_path] = number_of(request) if name == "number" else request.path_params[name]
-    return sent
+    return {**sent, address.in_path: number_of(request)} if address.in_path else sent
 
 
 def openapi_document(operations: Sequence[Operation], version: str) -> dict[str, Any]:
@@ -94,9 +87,7 @@ def openapi_document(operations: Sequence[Operation], version: str) -> dict[str,
 
 
 def _body_of(operation: Operation) -> type[msgspec.Struct] | None:
-    """Return the type of the body of a request, without the field that is in the address."""
-    if operation.endpoint.has_query:
-        return None
+    """Return the type of the body of a request, without the field that is in the address; None without a field."""
     body = arguments_on(operation.arguments, "http", operation.endpoint.in_path)
     return body if body.__struct_fields__ else None
 
@@ -106,24 +97,10 @@ def _entry(operation: Operation) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "operationId": address.name,
         "summary": address.summary,
-        "description": f"Needs the role {operation.role}.",
         "responses": {str(address.status): _success(operation), **_problems(operation)},
     }
-    names = [part.partition(":")[0].strip("{}") for part in address.path.split("/") if part.startswith("{")]
-    parameters = [
-        {
-            "name": name,
-            "in": "path",
-            "required": True,
-            "schema": {"type": "integer" if f"{{{name}:number}}" in address.path else "string"},
-        }
-        for name in names
-    ]
-    if address.has_query:
-        fields = [field for field in fields_on(operation.arguments, "http") if field.name != address.in_path]
-        parameters += [{"name": field.name, "in": "query", "schema": field_schema(field)} for field in fields]
-    if parameters:
-        entry["parameters"] = parameters
+    if address.in_path:
+        entry["parameters"] = [{"name": "number", "in": "path", "required": True, "schema": {"type": "integer"}}]
     if (body := _body_of(operation)) is not None:
         entry["requestBody"] = {"required": True, "content": {_JSON: {"schema": _schema(body)}}}
     return entry
@@ -139,8 +116,6 @@ def _problems(operation: Operation) -> dict[str, Any]:
     wanted = dict(_PROBLEMS)
     if "{" in operation.endpoint.path:
         wanted["404"] = "it does not exist"
-    if operation.endpoint.method != "GET" and operation.endpoint.path.startswith("/review"):
-        wanted["409"] = "another reviewer is deciding the item, or has decided it"
     content = {CONTENT_TYPE: {"schema": _schema(Problem)}}
     return {status: {"description": text, "content": content} for status, text in sorted(wanted.items())}
 

@@ -10,38 +10,25 @@ from typing import TYPE_CHECKING
 import msgspec
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from remit import __version__
 from remit.errors import EnvironmentBroken
 from remit.extras import need_of
-from remit.store.access import audit_log, begin_session, end_session
 from remit.store.database import Patience
-from remit.surfaces.server import (
-    agent_pages,
-    job_pages,
-    overview,
-    plan_pages,
-    review_pages,
-    session_pages,
-    streams,
-)
+from remit.surfaces.server import job_pages, overview, plan_pages, session_pages, streams
 from remit.surfaces.server.api_routes import OPERATIONS, PREFIX, openapi_document, route_of
 from remit.surfaces.server.guard import Guard, cookie_of
-from remit.surfaces.server.hooks import HookServer
 from remit.surfaces.server.site import (
     HANDLERS,
     NotFound,
     Site,
     asset,
-    before_of,
     caller_of,
     form_of,
     local_path,
-    need_role,
-    person_of,
     render,
     see_other,
     site_of,
@@ -66,7 +53,6 @@ class McpEndpoint:
         """Answer a request; the guard has checked who sends it."""
         if find_spec("mcp") is None:
             raise EnvironmentBroken(f"MCP over HTTP needs {need_of('mcp')}")
-        person_of(Request(scope))
         async with self._starting:
             if self._manager is None:
                 await self._start()
@@ -106,20 +92,19 @@ class McpEndpoint:
 _PATIENCE = Patience(retry_seconds=4.0, wait_seconds=2.0)
 #: Requests whose documents are checked at the same time; the others wait.
 _CHECKS = 2
-_LOG_ROWS = 200
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 async def login(request: Request) -> Response:
-    """Exchange a token for a session, or ask for a token."""
+    """Exchange the link, or the token, for a session; without one, ask for it."""
     site = site_of(request)
     form = await form_of(request) if request.method == "POST" else {}
     secret = form.get("token", "") or request.query_params.get("token", "")
     target = local_path(form.get("next", "") or request.query_params.get("next", "/"))
     is_in_address = not form.get("token")
-    cookie = await begin_session(site.database, secret.strip(), is_in_address=is_in_address) if secret else None
+    cookie = site.sign_ins.begin(secret.strip(), is_in_address=is_in_address) if secret else None
     if cookie is None:
-        problem = "This token is not valid, was revoked, or its link was already used." if secret else ""
+        problem = "This link was already used, is too old, or is not that of this server." if secret else ""
         return render(request, "login.html", status=403 if secret else 200, problem=problem, target=target)
     # Not a redirect: after a link on another site, the browser would not send the new cookie along.
     response = render(request, "continue.html", target=target)
@@ -132,7 +117,7 @@ async def login(request: Request) -> Response:
 async def logout(request: Request) -> Response:
     """End the session."""
     site = site_of(request)
-    await end_session(site.database, cookie_of(request.headers, site.address.cookie))
+    site.sign_ins.end(cookie_of(request.headers, site.address.cookie))
     response = see_other("/login")
     response.delete_cookie(site.address.cookie, httponly=True, samesite="strict", path="/")
     return response
@@ -167,21 +152,6 @@ async def openapi(_: Request) -> Response:
     return Response(document, media_type="application/json")
 
 
-async def log(request: Request) -> Response:
-    """Show who changed what over HTTP, the newest first."""
-    need_role(request, "operator")
-    entries = await audit_log(site_of(request).database, before=before_of(request), limit=_LOG_ROWS + 1)
-    after = entries[_LOG_ROWS - 1].id if len(entries) > _LOG_ROWS else None
-    is_first = before_of(request) is None
-    return render(request, "log.html", entries=entries[:_LOG_ROWS], after=after, is_first=is_first)
-
-
-async def log_redirect(request: Request) -> Response:
-    """Lead from the old address of the log to the page."""
-    query = request.url.query
-    return RedirectResponse(f"/log?{query}" if query else "/log", status_code=301)
-
-
 def build_app(site: Site) -> ASGIApp:
     """Return the application."""
     site = site._replace(database=site.database.within(_PATIENCE))
@@ -192,14 +162,10 @@ def build_app(site: Site) -> ASGIApp:
         Route("/ready", ready),
         Route("/static/{name}", static),
         Route("/live", streams.live),
-        Route("/log", log),
-        Route("/audit", log_redirect),
         *overview.ROUTES,
         *job_pages.ROUTES,
         *plan_pages.ROUTES,
         *session_pages.ROUTES,
-        *review_pages.ROUTES,
-        *agent_pages.ROUTES,
         Route(f"{PREFIX}/openapi.json", openapi),
         *map(route_of, OPERATIONS),
     ]
@@ -209,4 +175,4 @@ def build_app(site: Site) -> ASGIApp:
     app.state.site = site
     app.state.streams = streams.StreamCount()
     app.state.checks = checks
-    return Guard(app, HookServer(site.folder), site)
+    return Guard(app, site)

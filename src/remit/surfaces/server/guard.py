@@ -2,7 +2,7 @@
 
 A page of another site can send requests to this server from a person's browser, by a link, a form or a name that
 resolves to this machine. The header `Host` must name this server, a write must come from a page of this server or
-carry a token, and cookies are not sent along with requests of other sites (SameSite=Strict).
+carry the token, and cookies are not sent along with requests of other sites (SameSite=Strict).
 """
 
 from __future__ import annotations
@@ -17,22 +17,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from remit.store.access import Person, person_of_session, person_of_token
-from remit.store.database import CONNECTION_ERRORS, DatabaseUnavailable
-from remit.surfaces.server.site import Site, log, problem_response, render, see_other, unavailable_response
+from remit.surfaces.server.site import Site, problem_response, render, see_other
 
 MAX_BODY = 1024 * 1024
-#: Documents and payloads of hooks may be larger.
+#: Documents may be larger.
 MAX_DOCUMENT = 64 * 1024 * 1024
-_LARGE = ("/api/v1/check", "/api/v1/verify", "/api/v1/merge", "/hooks/", "/mcp")
+_LARGE = ("/api/v1/check", "/api/v1/verify", "/api/v1/merge", "/mcp")
 _MAX_HEADERS = 100
 #: Requests that are answered at the same time, streams included.
 MAX_REQUESTS = 500
 _MAX_HEAD = 32 * 1024
 _SAFE = ("GET", "HEAD")
-#: Addresses that need no session: the login page and what it consists of. Hooks send their own secret.
-_OPEN = ("/login", "/static/", "/hooks/", "/health", "/ready")
-_API = ("/api/", "/hooks/", "/mcp")
+#: Addresses that need no session: the login page and what it consists of.
+_OPEN = ("/login", "/static/", "/health", "/ready")
+_API = ("/api/", "/mcp")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -60,14 +58,11 @@ class _Refusal(NamedTuple):
 class Guard:
     """The outermost part of the application."""
 
-    def __init__(self, app: ASGIApp, hooks: ASGIApp, site: Site) -> None:
+    def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app = app
-        self._hooks = hooks
         self._site = site
         self._origins = {f"{scheme}://{host}" for host in site.address.hosts for scheme in _schemes(site)}
         self._open = 0
-        #: Whether the last request that needed the database did not reach it.
-        self._is_cut_off = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
@@ -85,17 +80,14 @@ class Guard:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        if scope["path"].startswith("/hooks/") and self._refusal(scope, headers) is None:
-            await self._hooks(scope, _BoundedBody(receive, MAX_DOCUMENT), send)
-            return
-        scope.setdefault("state", {})["person"] = None
+        scope.setdefault("state", {})["is_signed_in"] = is_signed_in = self._is_signed_in(headers)
         sender = _HeaderSender(send, is_secure=self._site.address.is_secure, path=scope["path"])
         refusal = self._refusal(scope, headers)
         response: Response | None = None
         if refusal is not None:
             response = _refused(scope, refusal)
-        elif not scope["path"].startswith(_OPEN):
-            response = await self._identify(scope, headers)
+        elif not is_signed_in and not scope["path"].startswith(_OPEN):
+            response = _sign_in(scope, headers)
         if response is not None:
             await response(scope, receive, sender)
             return
@@ -118,7 +110,7 @@ class Guard:
         if not length.isdecimal() or int(length[:20]) > limit:
             return _Refusal(413, "The request is too large", f"the limit is {limit >> 20} MB")
         origins = headers.getlist("origin")
-        has_token = "authorization" in headers or scope["path"].startswith("/hooks/")
+        has_token = "authorization" in headers
         other = next((origin for origin in origins if origin.lower() not in self._origins), None)
         if other is not None:
             return _Refusal(403, "A request of another site", f"the origin {other[:200]!r} is not this server")
@@ -126,28 +118,13 @@ class Guard:
             return _Refusal(403, "The origin is missing", "send the header Origin, or a token in Authorization")
         return None
 
-    async def _identify(self, scope: Scope, headers: Headers) -> Response | None:
-        """Set who sends a request. Return the answer if it is refused, or the database is unavailable."""
-        try:
-            scope["state"]["person"] = person = await self._person(headers)
-        except (DatabaseUnavailable, *CONNECTION_ERRORS) as error:
-            if not self._is_cut_off:
-                log.warning("requests fail: %s", " ".join(str(error).split()))
-            self._is_cut_off = True
-            return unavailable_response(Request(scope), error)
-        if self._is_cut_off:
-            log.warning("the database is available again")
-        self._is_cut_off = False
-        return None if person is not None else _sign_in(scope, headers)
-
-    async def _person(self, headers: Headers) -> Person | None:
-        """Return who sends a request: by a token, or else by the session cookie."""
+    def _is_signed_in(self, headers: Headers) -> bool:
+        """Return whether a request has the token, or else the cookie of a session."""
         authorization = headers.get("authorization")
         if authorization is not None:
             scheme, _, secret = authorization.partition(" ")
-            return await person_of_token(self._site.database, secret) if scheme.lower() == "bearer" else None
-        cookie = cookie_of(headers, self._site.address.cookie)
-        return await person_of_session(self._site.database, cookie) if cookie else None
+            return scheme.lower() == "bearer" and self._site.sign_ins.is_token(secret)
+        return self._site.sign_ins.is_session(cookie_of(headers, self._site.address.cookie))
 
 
 def cookie_of(headers: Headers, name: str) -> str:
@@ -172,7 +149,9 @@ def _refused(scope: Scope, refusal: _Refusal) -> Response:
 def _sign_in(scope: Scope, headers: Headers) -> Response:
     """Return the answer to a request without a valid session or token."""
     if scope["path"].startswith(_API) or "authorization" in headers:
-        response = problem_response(401, "Not signed in", "send a valid token: Authorization: Bearer TOKEN")
+        response = problem_response(
+            401, "Not signed in", "send the token of the server's REMIT_SERVER_TOKEN: Authorization: Bearer TOKEN"
+        )
         response.headers["www-authenticate"] = "Bearer"
         return response
     if scope["path"] == "/live":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from markupsafe import Markup
@@ -77,11 +77,6 @@ def between(start: datetime | None, end: datetime | None) -> str:
 def stamp(time: datetime | None) -> str:
     """Return a time in the server's time zone, to the second."""
     return f"{time.astimezone():%Y-%m-%d %H:%M:%S}" if time is not None else ""
-
-
-def weekday(day: date) -> str:
-    """Return a day of the last week, such as `Mon 16 Nov`."""
-    return f"{day:%a} {day.day} {day:%b}"
 
 
 def iso(time: datetime | None) -> str:
@@ -168,5 +163,4 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "task_line": task_line,
     "text_parts": text_parts,
     "tone": tone,
-    "weekday": weekday,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, get_args
 
@@ -11,24 +11,20 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from remit.errors import UsageError
-from remit.operations.jobs import ANSWERS, answer_question, cancel_plan
-from remit.operations.review_items import whole_number
+from remit.operations.jobs import ANSWERS, answer_question, cancel_plan, whole_number
 from remit.orchestrate.answers import owner_of
 from remit.orchestrate.delegating import plan_result
-from remit.store import dashboard, plans, review_queue
+from remit.store import dashboard, plans
 from remit.store.plans import JobUsage, PlanState
-from remit.store.review_queue import ItemFilter, ReviewItem
 from remit.surfaces.server.site import (
     before_of,
     choice_of,
     form_of,
     number_of,
-    person_of,
     render,
     see_other,
     site_of,
     words_of,
-    write,
 )
 
 STATES: tuple[str, ...] = get_args(PlanState)
@@ -63,10 +59,8 @@ async def plan_page(request: Request) -> Response:
     result = await plan_result(site.database, number, whole=True)
     owner = owner_of(result.plan)
     merged = next((phase.merge for phase in reversed(result.phases) if phase.merge is not None), None)
-    person = person_of(request)
     is_waiting = result.plan.state in ("running", "waiting")
     uses = await plans.uses_of(site.database, number)
-    items = await review_queue.list_items(site.database, ItemFilter(state=None, plan=number), limit=_MAX_FINDINGS)
     answerable = {escalation.id for escalation in await plans.escalations(site.database, number, is_open=True)}
     return render(
         request,
@@ -80,10 +74,9 @@ async def plan_page(request: Request) -> Response:
         spans=spans_of(uses),
         steps=await dashboard.last_steps(site.database, number),
         owner=owner,
-        merged=merge_view(merged, items),
+        merged=merge_view(merged),
         answers=ANSWERS,
-        may_answer=person.may("reviewer"),
-        may_cancel=person.may("operator") and is_waiting and not (owner is not None and owner.is_question),
+        may_cancel=is_waiting and not (owner is not None and owner.is_question),
         is_resumable=is_waiting and owner is None and not answerable,
     )
 
@@ -111,23 +104,16 @@ def spans_of(uses: Mapping[int, JobUsage], now: datetime | None = None) -> dict[
     }
 
 
-def merge_view(merge: Mapping[str, Any] | None, items: Iterable[ReviewItem] = ()) -> dict[str, Any] | None:
-    """Return a stored merge as far as a page shows it, with all fields that the page uses and its review items."""
+def merge_view(merge: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return a stored merge as far as a page shows it, with all fields that the page uses."""
     if merge is None:
         return None
-    known = {(item.path, item.line, item.title): item.id for item in items}
-    tables = [_finding(table) for table in _tables(merge.get("findings"))]
-    findings = [
-        finding | {"item": known.get((finding["path"] or "", finding["line"], str(finding["title"])))}
-        for finding in tables
-    ]
-    by_id = {finding["id"]: finding for finding in findings}
+    findings = [_finding(table) for table in _tables(merge.get("findings"))]
+    titles = {finding["id"]: finding["title"] for finding in findings}
     conflicts = []
     for table in _tables(merge.get("conflicts")):
         kind, finding, why = (str(table.get(name) or "") for name in ("kind", "finding", "why"))
-        about = by_id.get(finding)
-        item = about["item"] if about else known.get(("", None, f"{finding}: {why}"))
-        conflicts.append({"kind": kind, "finding": about["title"] if about else finding, "why": why, "item": item})
+        conflicts.append({"kind": kind, "finding": titles.get(finding, finding), "why": why})
     return {
         "status": merge.get("status", ""),
         "decision": merge.get("decision", ""),
@@ -152,21 +138,17 @@ async def answer(request: Request) -> Response:
     site, form = site_of(request), await form_of(request)
     verb, words = form.get("answer", ""), form.get("words", "").strip()[:_MAX_WORDS]
     question = form.get("question", "")
-    details = {"answer": verb, "words": words}
-    async with write(request, "reviewer", "answer", f"question:{question}", details):
-        asked = whole_number(question)
-        if asked is None:
-            raise UsageError(f"there is no open question {question[:40]!r}")
-        await answer_question(site.database, site.settings, asked, verb, words)
+    asked = whole_number(question)
+    if asked is None:
+        raise UsageError(f"there is no open question {question[:40]!r}")
+    await answer_question(site.database, site.settings, asked, verb, words)
     return see_other(f"/plans/{number}")
 
 
 async def cancel(request: Request) -> Response:
     """Cancel a plan with its questions and unfinished jobs, and show it again."""
     site, number = site_of(request), number_of(request)
-    async with write(request, "operator", "cancel", f"plan:{number}"):
-        why = f"{person_of(request).name} cancelled the plan"
-        await cancel_plan(site.database, site.settings, number, why)
+    await cancel_plan(site.database, site.settings, number, "a person cancelled the plan")
     return see_other(f"/plans/{number}")
 
 

@@ -40,12 +40,13 @@ def _project(site: Site) -> SessionProject:
 async def session_list(request: Request) -> Response:
     """List the sessions of the project, the latest first."""
     site = site_of(request)
-    sessions = await asyncio.to_thread(_summaries, site)
+    sessions = await asyncio.to_thread(session_summaries, site, _MAX_SESSIONS)
     return render(request, "sessions.html", sessions=sessions, folder=str(site.folder))
 
 
-def _summaries(site: Site) -> list[dict[str, Any]]:
-    return [_summary(session) for session in _project(site).recorded()[:_MAX_SESSIONS]]
+def session_summaries(site: Site, limit: int) -> list[dict[str, Any]]:
+    """Return the latest sessions of the project as lists show them."""
+    return [_summary(session) for session in _project(site).recorded()[:limit]]
 
 
 def _summary(session: RecordedSession) -> dict[str, Any]:

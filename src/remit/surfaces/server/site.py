@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
-from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
@@ -23,25 +22,21 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from remit.dispatch.worker_settings import Settings
 from remit.errors import EnvironmentBroken, RemitError, UsageError
 from remit.operations.documents import Folders
-from remit.operations.review_items import whole_number
+from remit.operations.jobs import whole_number
 from remit.operations.served import Caller, Store
 from remit.reports.layout import escape_control
-from remit.store.access import AuditedWrite, Person, Role, audited
 from remit.store.database import CONNECTION_ERRORS, Database, DatabaseUnavailable
 from remit.store.events import ChangeFeed
-from remit.store.review_queue import AlreadyDecided, ItemTaken
 from remit.surfaces.server import page_formats
+from remit.surfaces.server.sign_in import SignIns
 
 _PACKAGE = "remit.surfaces.server"
 #: The pages of the navigation: address and title. A page that a part of the address names is the current one.
 NAVIGATION = (
     ("/", "Overview"),
-    ("/review", "Review"),
     ("/jobs", "Jobs"),
     ("/plans", "Plans"),
     ("/sessions", "Sessions"),
-    ("/agents", "Agents"),
-    ("/calibration", "Calibration"),
 )
 #: Seconds after which a program may ask again while the database is unavailable.
 _RETRY_AFTER = 5
@@ -96,6 +91,7 @@ class Site(NamedTuple):
     settings: Settings
     feed: ChangeFeed
     address: Address
+    sign_ins: SignIns
     #: The folder that the server was started in.
     folder: Path
 
@@ -106,12 +102,6 @@ def site_of(request: Request) -> Site:
     return site
 
 
-def person_of(request: Request) -> Person:
-    """Return who sends a request; the guard has refused all others."""
-    person: Person = request.state.person
-    return person
-
-
 def caller_of(request: Request) -> Caller:
     """Return who calls an operation. Roots and files of another machine mean nothing here."""
     site = site_of(request)
@@ -119,30 +109,7 @@ def caller_of(request: Request) -> Caller:
     async def store() -> Store:
         return Store(site.database, site.settings)
 
-    host = request.client.host if request.client else ""
-    folders = Folders([site.folder], may_read=False)
-    return Caller(person_of(request), host, folders, store, checks=request.app.state.checks)
-
-
-def need_role(request: Request, role: Role) -> Person:
-    """Return who sends a request. Raises Forbidden if this needs another role."""
-    person = person_of(request)
-    if not person.may(role):
-        raise Forbidden(f"this needs the role {role}; your role is {person.role}")
-    return person
-
-
-class Forbidden(UsageError):
-    """The role of this person does not include the request."""
-
-
-def write(
-    request: Request, role: Role, action: str, target: str, details: dict[str, Any] | None = None
-) -> AbstractAsyncContextManager[AuditedWrite]:
-    """Check the role for a write, and log the write in the audit log around the block."""
-    person = need_role(request, role)
-    host = request.client.host if request.client else ""
-    return audited(site_of(request).database, person, host, action, target, details)
+    return Caller(Folders([site.folder], may_read=False), store, checks=request.app.state.checks)
 
 
 def number_of(request: Request, name: str = "number") -> int:
@@ -212,10 +179,9 @@ def asset(name: str) -> str:
 
 def render(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
     """Return a page."""
-    person = getattr(request.state, "person", None)
     page = _environment().get_template(template)
     text = page.render(
-        person=person,
+        is_signed_in=getattr(request.state, "is_signed_in", False),
         path=request.url.path,
         now=datetime.now().astimezone(),
         request_url=_own_address(request),
@@ -256,7 +222,7 @@ def problem_response(status: int, title: str, details: str) -> Response:
 
 
 def _error_response(request: Request, status: int, title: str, details: str) -> Response:
-    if request.url.path.startswith(("/api/", "/hooks/", "/mcp")):
+    if request.url.path.startswith(("/api/", "/mcp")):
         return problem_response(status, title, details)
     return render(request, "error.html", status=status, title=title, details=details)
 
@@ -267,13 +233,9 @@ async def on_remit_error(request: Request, error: Exception) -> Response:
     title = "The request failed"
     if isinstance(error, DatabaseUnavailable):
         return unavailable_response(request, error)
-    if isinstance(error, Forbidden):
-        status, title = 403, "Not permitted"
     # The modules below raise UsageError for a number that does not exist, with a message that starts so.
-    elif isinstance(error, NotFound) or (isinstance(error, UsageError) and str(error).startswith("there is no ")):
+    if isinstance(error, NotFound) or (isinstance(error, UsageError) and str(error).startswith("there is no ")):
         status, title = 404, "Not found"
-    elif isinstance(error, ItemTaken | AlreadyDecided):
-        status, title = 409, "Another reviewer was faster"
     elif isinstance(error, UsageError):
         status, title = 422, "The request cannot be processed"
     elif isinstance(error, EnvironmentBroken):

@@ -2,53 +2,76 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
-from collections import Counter
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from remit.clients.hooks.recorded_project import current_project
 from remit.errors import EnvironmentBroken, UsageError
-from remit.operations.review_items import whole_number
+from remit.operations.jobs import whole_number
 from remit.store import jobs
 from remit.store.database import Patience
-from remit.store.events import Event, events_since
-from remit.surfaces.server.site import Site, number_of, person_of, site_of
+from remit.store.events import ChangeFeed, Event, events_since
+from remit.surfaces.server.site import Site, number_of, site_of
 
-#: Streams of one server, and of one person.
-MAX_STREAMS = 200
-MAX_OWN_STREAMS = 20
+#: Open streams of one server.
+MAX_STREAMS = 50
 #: A line without meaning is sent this often, so that proxies do not close the stream and a lost client is noticed.
 KEEPALIVE_SECONDS = 15.0
 _MAX_TOPICS = 20
-_TOPIC = re.compile(r"(?:job|plan|item):\d{1,19}|jobs|plans|workers|review|ledger|sessions")
+_TOPIC = re.compile(r"(?:job|plan):\d{1,19}|jobs|plans|workers|sessions")
 _TYPE = "text/event-stream"
-#: The topic of the sessions that hooks record as files.
-SESSIONS = "sessions"
+#: The topic of the sessions that hooks record as files, and how often their folders are looked at.
+_SESSIONS = "sessions"
+_LOOK_SECONDS = 1.0
 
 
 class TooManyStreams(EnvironmentBroken):
-    """All streams that a server or a person may have are open."""
+    """All streams that a server may have are open."""
 
 
 class StreamCount:
-    """The open streams, in total and of each person."""
+    """The number of open streams."""
 
     def __init__(self) -> None:
-        self._open: Counter[int] = Counter()
+        self._open = 0
 
-    def add(self, token: int) -> None:
+    def add(self) -> None:
         """Count a stream. Raises TooManyStreams if it would be one too many."""
-        if self._open.total() >= MAX_STREAMS or self._open[token] >= MAX_OWN_STREAMS:
+        if self._open >= MAX_STREAMS:
             raise TooManyStreams("too many live streams are open; close other pages and load this one again")
-        self._open[token] += 1
+        self._open += 1
 
-    def remove(self, token: int) -> None:
+    def remove(self) -> None:
         """Uncount a stream that ended."""
-        self._open[token] -= 1
-        self._open += Counter()  # drop zeros
+        self._open -= 1
+
+
+async def watch_sessions(folder: Path, feed: ChangeFeed) -> None:
+    """Tell open pages, until cancelled, when the files of the project's sessions change."""
+    folders = current_project(str(folder)).folders
+    seen = await asyncio.to_thread(_newest, folders)
+    while True:
+        await asyncio.sleep(_LOOK_SECONDS)
+        if (newest := await asyncio.to_thread(_newest, folders)) != seen:
+            seen = newest
+            feed.notice(_SESSIONS)
+
+
+def _newest(folders: list[str]) -> int:
+    """Return the newest time of the files in some folders."""
+    newest = 0
+    for folder in folders:
+        with suppress(OSError), os.scandir(folder) as entries:  # a folder that does not exist yet, or a removed file
+            newest = max(newest, *(entry.stat(follow_symlinks=False).st_mtime_ns for entry in entries), 0)
+    return newest
 
 
 async def live(request: Request) -> Response:
@@ -69,15 +92,14 @@ async def job_events(request: Request) -> Response:
 
 def _stream(request: Request, content: AsyncIterator[bytes]) -> Response:
     count: StreamCount = request.app.state.streams
-    token = person_of(request).token
-    count.add(token)
+    count.add()
 
     async def counted() -> AsyncIterator[bytes]:
         try:
             async for piece in content:
                 yield piece
         finally:
-            count.remove(token)
+            count.remove()
 
     return StreamingResponse(counted(), media_type=_TYPE, headers={"x-accel-buffering": "no"})
 

@@ -56,10 +56,10 @@ function addKey(list, key, text) {
 /** Return what the palette offers for some words: numbers, then pages, then links of this page. */
 function choices(words) {
   const wanted = words.trim().toLowerCase();
-  const number = /^(?:(job|plan|item)\s*)?#?(\d{1,18})$/.exec(wanted);
+  const number = /^(?:(job|plan)\s*)?#?(\d{1,18})$/.exec(wanted);
   const found = [];
   if (number) {
-    for (const [kind, path] of [["job", "jobs"], ["plan", "plans"], ["item", "review"]]) {
+    for (const [kind, path] of [["job", "jobs"], ["plan", "plans"]]) {
       if (!number[1] || number[1] === kind) found.push({ text: `${kind} ${number[2]}`, address: `/${path}/${number[2]}` });
     }
   }

@@ -1,1 +1,0 @@
-"""The ledger: what verdicts and decisions state about agents. Plain functions over data, without a database."""
