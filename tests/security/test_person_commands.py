@@ -16,7 +16,6 @@ from remit.gate.person_commands import PERSON_COMMANDS
 from remit.surfaces.cli.person import require_person
 
 LINES = [
-    "remit tokens add me --role operator",
     *("remit plan answer 4 skip --why x", "remit answer 4 retry"),
     *("remit dismiss SEC-001 --why x", "remit restore SEC-001", "remit gate trust"),
     *("python3 -m remit gate trust", "cd src && remit dismiss A --why b"),

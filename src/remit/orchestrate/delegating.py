@@ -206,7 +206,6 @@ class Driver:
             await plans.note(self._database, self._plan, "review", note)
         await self._recorder.unreviewed(spec.name, why, "is finished" if is_last else "went on")
 
-
     def _asks(self, spec: PhaseSpec) -> bool:
         """Return whether a person is asked before the plan continues after a phase that needs a review."""
         is_last = spec is self._spec.phases[-1]

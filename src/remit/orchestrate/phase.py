@@ -122,7 +122,6 @@ class PhaseMerge:
         self._threshold = threshold
         self._policy = policy
         self.inputs: list[Input] = []
-        #: What was learned from people's decisions; `needs_note` states whether the merge uses it.
 
     def add(self, delegations: Iterable[Delegation]) -> None:
         """Add the results of delegations."""
