@@ -13,7 +13,7 @@ import pytest
 from install_site import Site, everything
 
 from remit.clients.claude_code import setup
-from remit.clients.claude_code.hook_entries import EVENTS, hook_entries, is_ours
+from remit.clients.claude_code.hook_entries import hook_entries, is_ours
 from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
 from remit.clients.hooks import compiling
 from remit.clients.hooks.compiled import read_compiled
@@ -65,7 +65,7 @@ def test_installing_again_changes_nothing(site: Site) -> None:
 def test_uninstalling_after_two_installs_leaves_no_trace(site: Site) -> None:
     before = everything(site.project)
     site.install()
-    site.install(http="http://127.0.0.1:8321")
+    site.install(mode="standard")
     site.uninstall()
     assert everything(site.project) == before
 
@@ -338,21 +338,6 @@ def test_on_fault_closed_lets_the_client_deny_calls_if_a_hook_fails(site: Site) 
     assert hooks["PreToolUse"]["onFailure"] == "block"
 
 
-def test_http_hooks_are_written_with_a_note_that_no_server_answers(site: Site) -> None:
-    done = site.remit("install", "claude-code", "--http", "http://127.0.0.1:9", "--yes")
-    assert done.exit_code == 0
-    assert done.output.splitlines()[-1] == (
-        "claude-code is not verified yet: its hooks call http://127.0.0.1:9, where no server answers "
-        "(start it with `remit serve`)"
-    )
-    hooks = own_hooks(site.settings.read_text(encoding="utf-8"), is_ours)
-    start = hooks["SessionStart"]
-    assert start["args"][-2:] == ["SessionStart", "http://127.0.0.1:9"]  # it reports that no server answers
-    others = [entry for event, entry in hooks.items() if event != "SessionStart"]
-    assert {entry["url"] for entry in others} == {"http://127.0.0.1:9/hooks/claude-code"}
-    assert set(hooks) == set(EVENTS)
-
-
 def test_an_install_for_all_projects_uses_the_users_folder_and_leaves_it_clean(site: Site) -> None:
     folder = site.home / ".claude"
     folder.mkdir()
@@ -391,7 +376,6 @@ def test_the_clients_own_variable_names_the_users_folder(site: Site, monkeypatch
     [
         (["--user", "--project", "."], "omit --project"),
         (["--project", "nowhere"], "the folder does not exist"),
-        (["--http", "http://example.com"], "hooks may only call this machine"),
     ],
 )
 def test_contradictory_options_are_refused(site: Site, words: list[str], why: str) -> None:

@@ -138,7 +138,7 @@ def test_a_failed_install_is_rolled_back(site: Site, blocked: str) -> None:
 def test_a_failed_second_install_keeps_the_first_one(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.install(mode="observe")
     before = everything(site.project)
-    plan = plan_install(site.target, mode="strict", http="http://127.0.0.1:8321")
+    plan = plan_install(site.target, mode="strict")
     settings = next(change for change in plan.changes if change.path == site.settings)
     site.settings.write_text(site.settings.read_text(encoding="utf-8") + " ", encoding="utf-8")
     with pytest.raises(UsageError, match="changed in the meantime; try again; nothing was changed"):

@@ -138,12 +138,6 @@ def test_a_client_with_a_lost_record_is_removed_with_the_others(site: Site) -> N
 
 
 @pytest.mark.parametrize("client", OTHERS)
-def test_hooks_over_http_are_refused(site: Site, client: str) -> None:
-    done = site.remit("install", client, "--http", "http://127.0.0.1:8321", "--yes")
-    assert "not supported" in str(done.exception)
-
-
-@pytest.mark.parametrize("client", OTHERS)
 def test_an_install_for_all_projects_is_removed_without_a_trace(site: Site, client: str) -> None:
     before = everything(site.home), everything(site.project)
     done = site.remit("install", client, "--user", "--mcp", "--yes")
@@ -171,15 +165,11 @@ def test_two_installs_whose_hooks_both_run_are_reported(site: Site, client: str)
     assert list(second_install_facts(CLIENTS[client])) == []
 
 
-def test_equal_hooks_of_claude_code_run_once_and_others_are_reported(site: Site) -> None:
+def test_equal_hooks_of_claude_code_run_once(site: Site) -> None:
     warning = "would run the hooks of both"
     assert warning not in site.remit("install", "claude-code", "--user", "--yes").output
     assert warning not in run(site, "install", "claude-code")
     assert list(second_install_facts(CLIENTS["claude-code"])) == []
-    shown = run(site, "install", "claude-code", "--http", "http://127.0.0.1:8321")
-    assert f"claude-code is installed for all your projects, too, and here it {warning}" in shown
-    [fact] = second_install_facts(CLIENTS["claude-code"])
-    assert warning in fact.words
 
 
 @pytest.mark.parametrize("client", CLIENTS)

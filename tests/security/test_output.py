@@ -16,11 +16,8 @@ import pytest
 from click.testing import CliRunner
 
 import remit
-from remit.clients.claude_code.hook_entries import hook_entries, is_ours
-from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
 from remit.clients.setup import install
-from remit.clients.setup.file_changes import FileChange, InstallRecord, read_bytes, write_bytes
-from remit.clients.setup.install import plan_install
+from remit.clients.setup.file_changes import read_bytes, write_bytes
 from remit.clients.setup.settings_file import read_settings
 from remit.configuration import parse_toml
 from remit.contract.feedback import neutralize
@@ -244,31 +241,3 @@ def test_install_writes_no_file_that_others_can_write(tmp_path: Path, mode: int)
         assert not stat.S_IMODE((tmp_path / ".remit").stat().st_mode) & 0o022, "the folder of the records' folder"
     finally:
         os.umask(earlier)
-
-
-def test_http_hooks_carry_a_secret_that_only_the_owner_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    (tmp_path / "shop" / ".git").mkdir(parents=True)
-    target = CLAUDE_CODE.find_target(tmp_path / "shop", is_user=False)
-    plan = plan_install(target, http="http://127.0.0.1:8321")
-    secret = plan.record.http_secret
-    assert secret
-    assert len(secret) >= 32
-    (settings,) = [change for change in plan.changes if change.path == target.settings]
-    written = json.loads(settings.after or b"{}")
-    entries = [hook for groups in written["hooks"].values() for group in groups for hook in group["hooks"]]
-    called = [entry for entry in entries if entry["type"] == "http"]
-    assert len(called) == len(entries) - 1, "only the start of a session is a command: it reports a missing server"
-    assert {entry["headers"]["Authorization"] for entry in called} == {f"Bearer {secret}"}
-    assert all(map(is_ours, entries))
-    assert secret not in "\n".join(line for change in plan.changes for line in change.difference())
-    for change in plan.changes:
-        change.apply()
-        if secret.encode() in (change.after or b""):
-            assert stat.S_IMODE(change.path.stat().st_mode) == 0o600
-
-
-def test_hooks_without_http_have_no_secret() -> None:
-    assert "headers" not in hook_entries(secret="x")["Stop"]
-    assert InstallRecord().http_secret is None
-    assert FileChange(Path("x"), None, b"y").difference()

@@ -21,9 +21,6 @@ _SET_BY_SHELLS = frozenset({"PWD", "OLDPWD", "SHLVL", "_"})
 #: Names of processes that adopt others, besides the first process.
 _ADOPTERS = ("systemd", "init", "tini", "dumb-init", "docker-init")
 
-#: Programs that start another one for a client, and at most how many do so in turn.
-_SHELLS = ("sh", "bash", "dash", "zsh", "cmd")
-_MAX_SHELLS = 3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,19 +111,6 @@ def _is_adopter(name: str) -> bool:
 def _parent(name: str) -> str:
     rest = _read(os.path.join(_PROC, name, "stat"), 2_000).rpartition(")")[2].split()
     return rest[1] if len(rest) > 1 else ""
-
-
-def parent_process() -> Process | None:
-    """Return the process that has started this one, without shells in between; None if it is not known."""
-    name = str(os.getppid())
-    for _ in range(_MAX_SHELLS):
-        about = _about(name)
-        if about is None:
-            return None
-        if about[1] not in _SHELLS:
-            return Process(number=int(name), started=about[0], name=about[1])
-        name = _parent(name)
-    return None
 
 
 def is_running(process: Process) -> bool:

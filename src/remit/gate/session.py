@@ -17,7 +17,6 @@ from remit.gate.session_entries import (
     Declaration,
     ExceptionUse,
     Grant,
-    Process,
     StateEntry,
     UntrueCount,
     Window,
@@ -98,8 +97,6 @@ class SessionState(StateEntry):
     changes: list[ChangeEntry]
     writers: list[Writer]
     background: list[BackgroundCall]
-    #: The client's process, if hooks over HTTP must come from it.
-    clients: list[Process]
 
     def __init__(self, session: str = "", now: float | None = None) -> None:
         started = time.time() if now is None else now

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import version
@@ -14,10 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from remit.clients.claude_code import hook_entries
-from remit.clients.hooks.hook_server import NO_SERVER
 from remit.clients.hooks.payload import missing
 from remit.clients.setup.hook_process import (
-    MAX_ANSWER_BYTES,
     NoAnswer,
     decode_answer,
     payload_text,
@@ -63,19 +59,17 @@ class ClaudeCode(ClientSetup):
         """Return `~/.claude`."""
         return user_folder("CLAUDE_CONFIG_DIR", ".claude")
 
-    def hook_entries(
-        self, http: str | None = None, *, secret: str | None = None, folder: str = "", is_closed: bool = False
-    ) -> dict[str, dict[str, Any]]:
+    def hook_entries(self, *, is_closed: bool = False) -> dict[str, dict[str, Any]]:
         """Return the entry of each event."""
-        return hook_entries.hook_entries(http, secret=secret, folder=folder, is_closed=is_closed)
+        return hook_entries.hook_entries(is_closed=is_closed)
 
     def is_ours(self, hook: object) -> bool:
         """Whether an entry is Remit's."""
         return hook_entries.is_ours(hook)
 
-    def calls(self, http: str | None = None) -> str:
-        """Return the command or the address of an entry."""
-        return hook_entries.hook_commands(http)
+    def calls(self) -> str:
+        """Return the command of an entry."""
+        return hook_entries.hook_command()
 
     def team_files(self, target: InstallTarget, entries: Mapping[str, Mapping[str, Any]]) -> dict[Path, str]:
         """Return the plugin, the agents, the skill and the slash commands."""
@@ -295,31 +289,11 @@ def _problem(case: SelfTestCase, entry: Mapping[str, Any] | None, project: Path)
         return f"there is no hook for {case.event}"
     text = payload_text(case.payload, project)
     try:
-        if entry.get("type") == "http":
-            answer = decode_answer(_post(entry, text))
-        else:
-            command = [str(entry.get("command", "")), *map(str, entry.get("args", ()))]
-            answer = decode_answer(run_hook(command, text, project, float(entry.get("timeout", 60))))
+        command = [str(entry.get("command", "")), *map(str, entry.get("args", ()))]
+        answer = decode_answer(run_hook(command, text, project, float(entry.get("timeout", 60))))
     except NoAnswer as error:
         return str(error)
     return next(_differences(case, answer), "")
-
-
-def _post(entry: Mapping[str, Any], text: str) -> bytes:
-    url = str(entry.get("url", ""))
-    stated = entry.get("headers")
-    headers = {str(name): str(value) for name, value in stated.items()} if isinstance(stated, dict) else {}
-    request = urllib.request.Request(  # noqa: S310 (Remit's entry, which is a loopback address)
-        url, data=text.encode(), headers={**headers, "content-type": "application/json"}
-    )
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with opener.open(request, timeout=min(float(entry.get("timeout", 60)), 60)) as answer:
-            data: bytes = answer.read(MAX_ANSWER_BYTES)
-            return data
-    except (urllib.error.URLError, OSError, ValueError) as error:
-        reason = getattr(error, "reason", error)
-        raise NoAnswer(f"{url} does not answer ({reason}); {NO_SERVER}") from error
 
 
 def _differences(case: SelfTestCase, answer: Mapping[str, Any]) -> Iterator[str]:

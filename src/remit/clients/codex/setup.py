@@ -62,11 +62,8 @@ class Codex(ClientSetup):
         """Return `~/.codex`."""
         return user_folder("CODEX_HOME", ".codex")
 
-    def hook_entries(
-        self, http: str | None = None, *, secret: str | None = None, folder: str = "", is_closed: bool = False
-    ) -> dict[str, dict[str, Any]]:
+    def hook_entries(self, *, is_closed: bool = False) -> dict[str, dict[str, Any]]:
         """Return the entry of each event. A hook that fails lets the call pass; Codex has no setting for that."""
-        super().hook_entries(http)
         return {
             event: {"type": "command", "command": shell_command(event, self.name), "timeout": seconds}
             for event, seconds in EVENTS.items()

@@ -53,22 +53,14 @@ def run(
     source: int = 0,
     target: int = 1,
     *,
-    server: str = "",
     handle: Callable[[dict[str, Any], str], Answer | None] | None = None,
 ) -> None:
     """Read the payload from the descriptor `source` and write the answer to `target`. Never raises.
 
-    Claude Code names the project in the variable CLAUDE_PROJECT_DIR. `server` is the address that answers the other
-    hooks: if it does not answer, the user gets a message. `handle` handles the events of another client.
+    Claude Code names the project in the variable CLAUDE_PROJECT_DIR. `handle` handles the events of another client.
     """
     try:
-        answer = _answer(event, source, handle, has_server=bool(server))
-        if server:
-            from remit.clients.hooks.hook_server import absence_notice  # late: most installs have no server
-
-            is_closed = _is_closed(os.environ.get("CLAUDE_PROJECT_DIR", ""), None)
-            answer = merge(answer, absence_notice(server, is_closed=is_closed))
-        write(target, _encode(answer, event))
+        write(target, _encode(_answer(event, source, handle), event))
     except OSError:  # the client has closed the pipe
         return
 
@@ -127,9 +119,7 @@ def write(target: int, data: bytes) -> None:
         data = data[os.write(target, data) :]
 
 
-def _answer(
-    event: str, source: int, handle: Callable[[dict[str, Any], str], Answer | None] | None, *, has_server: bool
-) -> Answer | None:
+def _answer(event: str, source: int, handle: Callable[[dict[str, Any], str], Answer | None] | None) -> Answer | None:
     project = "" if handle is not None else os.environ.get("CLAUDE_PROJECT_DIR", "")
     try:
         payload = parse(read(source))
@@ -139,12 +129,7 @@ def _answer(
         return fault_response(event, error, project)
     if handle is not None:
         return handle(payload, event)
-    answer = handle_event(payload, event=event, project=project)
-    if has_server:
-        from remit.clients.hooks.hook_server import note_client  # late: most installs have no server
-
-        note_client(project or project_of(text(payload, "cwd") or os.getcwd()), text(payload, "session_id"))
-    return answer
+    return handle_event(payload, event=event, project=project)
 
 
 def _encode(answer: Answer | None, event: str) -> bytes:

@@ -29,7 +29,7 @@ _NEW_FILE = 0o644
 _OTHERS_WRITE = 0o002
 #: The files that a mode is written into.
 _CONFIGURATIONS = ("remit.toml", "pyproject.toml")
-#: Only the owner may read a file with the secret of hooks over HTTP, and a diff does not show it.
+#: Only the owner may read a file with the token of a server, and a diff does not show it.
 _OWNER_ONLY = 0o600
 _SECRET = re.compile(r'("Authorization":\s*"Bearer )[^"]+')
 
@@ -120,9 +120,6 @@ class InstallRecord(msgspec.Struct, frozen=True, kw_only=True):
     made_settings: bool = False
     configuration: AddedHooks | None = None
     mcp: AddedServer | None = None
-    http: str | None = None
-    #: What hooks over HTTP send, so that the server answers no other process.
-    http_secret: str | None = None
 
     def is_own(self, record_path: str, data: bytes) -> bool:
         """Whether a file still has the content that the install wrote."""
@@ -195,7 +192,7 @@ def write_record(path: Path, record: InstallRecord) -> None:
 def write_bytes(path: Path, data: bytes, *, mode: int | None = None) -> None:
     """Replace a file and keep its permissions; a new file gets those of `mode`. Create its folder if needed.
 
-    Not every user can write the file, and only its owner can read a file with the secret of hooks.
+    Not every user can write the file, and only its owner can read a file with the token of a server.
     """
     try:
         # One by one: with `parents=True`, folders between would get the permissions that the umask allows.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,7 +13,6 @@ from typing import Any
 
 from remit.clients.hooks.compiling import CONFIRMED, compile_project
 from remit.clients.hooks.hook_events import UNKNOWN
-from remit.clients.hooks.hook_server import NO_SERVER, is_answering
 from remit.clients.setup.file_changes import (
     MAX_BYTES,
     AddedHooks,
@@ -58,9 +56,7 @@ WAIT_SECONDS = 20.0
 _GIT_SECONDS = 5.0
 
 
-def plan_install(
-    target: InstallTarget, *, mode: str | None = None, http: str | None = None, is_with_mcp: bool = False
-) -> InstallPlan:
+def plan_install(target: InstallTarget, *, mode: str | None = None, is_with_mcp: bool = False) -> InstallPlan:
     """Plan an install without writing anything. Raises UsageError if it is not possible."""
     _refuse_second_install(target)
     if not target.is_user:
@@ -69,11 +65,8 @@ def plan_install(
         raise UsageError(f"unknown mode {mode!r}; choose from {', '.join(MODES)}")
     recorded = read_record(target)
     earlier = recorded or InstallRecord()
-    secret = (earlier.http_secret or secrets.token_urlsafe(32)) if http else None
     powers = POWERS[mode or effective_mode(target)]
-    entries = target.client.hook_entries(
-        http, secret=secret, folder=str(target.root), is_closed="deny" in powers and _is_closed(target)
-    )
+    entries = target.client.hook_entries(is_closed="deny" in powers and _is_closed(target))
     rules = target.client.deny_rules(target) if "install" in powers else []
     installed = earlier if recorded is not None else find_own_files(target)
     settings = _settings_change(target, entries, rules, None if recorded is None else earlier)
@@ -108,13 +101,11 @@ def plan_install(
         made_settings=earlier.made_settings or before is None,
         configuration=configured[1] if configured is not None else earlier.configuration,
         mcp=server.added or earlier.mcp,
-        http=http,
-        http_secret=secret,
     )
-    notes = [*_notes(target, http, {*wanted, target.settings} if recorded is None else set()), *server.notes]
+    notes = [*_notes(target, {*wanted, target.settings} if recorded is None else set()), *server.notes]
     notes += filter(None, (doubled_hooks(target, entries), absent_program(target.client) if changes else ""))
     kept = [*kept, *changed_since, *server.kept]
-    return InstallPlan(target, changes, kept, notes, record, target.client.calls(http))
+    return InstallPlan(target, changes, kept, notes, record, target.client.calls())
 
 
 def _refuse_second_install(target: InstallTarget) -> None:
@@ -271,18 +262,13 @@ def _needed_folders(
     return [name for name in created if name in needed]
 
 
-def _notes(target: InstallTarget, http: str | None, written: Collection[Path]) -> list[str]:
+def _notes(target: InstallTarget, written: Collection[Path]) -> list[str]:
     """Return what the user should know; `written` are the files of a first install."""
     notes = []
     tracked = _tracked(target, written) if written and not target.is_user else []
     if tracked:
         verb = "contains" if len(tracked) == 1 else "contain"
         notes.append(f"{' and '.join(tracked)} {verb} paths of this machine; do not commit them")
-    if http:
-        notes.append(
-            f"the hooks call {http} and have no effect while no server answers there ({NO_SERVER}); with "
-            'gate.on_fault = "closed", calls are then denied'
-        )
     return notes
 
 
@@ -368,8 +354,6 @@ def status_message(plan: InstallPlan, client: str) -> str:
     if off:
         names = " and ".join(plan.target.display_path(path) for path in off)
         return f"{client} is NOT {state}: disableAllHooks in {names} switches all hooks off; remove it first"
-    if plan.record.http and not is_answering(plan.record.http):
-        return f"{client} is not {state} yet: its hooks call {plan.record.http}, where no server answers ({NO_SERVER})"
     more = ", unless a project states another" if plan.target.is_user else ""
     mode = f"mode {mode}{more}"
     if not plan.changes:

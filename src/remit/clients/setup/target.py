@@ -81,19 +81,15 @@ class ClientSetup(ABC):
         folder = root / self.folder
         return InstallTarget(root, folder, folder / self.hooks, is_user=False, client=self)
 
-    def hook_entries(
-        self, http: str | None = None, *, secret: str | None = None, folder: str = "", is_closed: bool = False
-    ) -> dict[str, dict[str, Any]]:
+    def hook_entries(self, *, is_closed: bool = False) -> dict[str, dict[str, Any]]:
         """Return the entry of each event in the client's settings; empty if a file of Remit contains the hooks."""
-        if http:
-            raise UsageError(f"{self.name}: --http is not supported; its hooks are processes")
         return {}
 
     def is_ours(self, hook: object) -> bool:
         """Whether an entry of the client's settings is Remit's, including one of another installation."""
         return False
 
-    def calls(self, http: str | None = None) -> str:
+    def calls(self) -> str:
         """Return what the hooks call, for a message."""
         return shell_command("EVENT", self.name)
 

@@ -40,7 +40,6 @@ _STYLES = {"+": "green", "-": "red", "~": "yellow", "@": "cyan"}
     type=click.Choice(MODES),
     help="What Remit does; default: the mode that is set, else you are asked, or verify with --yes.",
 )
-@click.option("--http", metavar="URL", help="Let hooks call the `remit serve` at this loopback address.")
 @click.option(
     "--mcp", "is_with_mcp", is_flag=True, help="Also add the MCP server (`remit mcp`) to the client's configuration."
 )
@@ -50,7 +49,6 @@ def install_command(
     client: str,
     project: Path | None,
     mode: str | None,
-    http: str | None,
     form: str,
     *,
     is_user: bool,
@@ -73,7 +71,7 @@ def install_command(
     target = CLIENTS[client].find_target(project, is_user=is_user)
     with install_lock(target):
         mode = mode or _choose_mode(target, form, is_sure=is_sure)
-        plan = plan_install(target, mode=mode, http=http, is_with_mcp=is_with_mcp)
+        plan = plan_install(target, mode=mode, is_with_mcp=is_with_mcp)
         if plan.changes:
             if not confirm([plan], form, is_sure=is_sure):
                 return 1
@@ -105,7 +103,7 @@ def _adapt_others(plan: InstallPlan, form: str) -> None:
         record = read_record(other) if setup.name != plan.target.client.name else None
         if record is None:
             continue
-        adapted = plan_install(other, http=record.http)
+        adapted = plan_install(other)
         if adapted.changes and form == "text":
             print_text(f"{setup.name} is installed here, too, and changes to the same mode:")
             print_lines(plan_lines(adapted))

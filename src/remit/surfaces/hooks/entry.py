@@ -48,7 +48,7 @@ def main() -> None:
         else:
             from remit.clients.hooks.hook_events import run
 
-            run(event, server=sys.argv[2] if len(sys.argv) > 2 else "")
+            run(event)
     except BaseException as error:  # noqa: BLE001 - the outermost frame of a process that must not fail
         text = f"remit could not be loaded ({type(error).__name__}): nothing is checked. Install it again."
         os.write(1, ('{"systemMessage": "%s"}\n' % text).encode())  # noqa: UP031 - braces of JSON
