@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 from install_site import Site, everything
 
-from remit.clients.claude_code.hook_entries import hook_entries, is_ours
 from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
-from remit.clients.claude_code.setup import skill_text
+from remit.clients.claude_code.setup import hook_entries, is_ours, skill_text
 from remit.clients.hooks import results
 from remit.clients.hooks.compiled import read_compiled
 from remit.clients.hooks.hook_events import handle_event

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from remit.clients.claude_code.hook_entries import (
+from remit.clients.claude_code.setup import (
     EVENTS,
     hook_entries,
     is_ours,

@@ -9,9 +9,8 @@ import sys
 import pytest
 import yaml
 
-from remit.clients.claude_code.hook_entries import EVENTS, hook_entries
 from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
-from remit.clients.claude_code.setup import COMMANDS, command_files, plugin_files, skill_text
+from remit.clients.claude_code.setup import COMMANDS, EVENTS, command_files, hook_entries, plugin_files, skill_text
 from remit.clients.hooks.hook_events import HANDLERS
 from remit.gate.declarations import KINDS
 from remit.gate.settings import AGENTS, LIMITS

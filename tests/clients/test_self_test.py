@@ -16,9 +16,8 @@ from typing import Any
 
 import pytest
 
-from remit.clients.claude_code.hook_entries import EVENTS, hook_entries
 from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
-from remit.clients.claude_code.setup import SelfTestCase, recorded_cases, self_test
+from remit.clients.claude_code.setup import EVENTS, SelfTestCase, hook_entries, recorded_cases, self_test
 from remit.clients.hooks.hook_events import handle_event
 from remit.clients.hooks.payload import RELIED_ON, missing
 from remit.clients.hooks.responses import encode

@@ -11,11 +11,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from remit.clients.claude_code import hook_entries
 from remit.clients.hooks.payload import missing
 from remit.clients.setup.hook_process import (
+    ENTRY,
     NoAnswer,
     decode_answer,
+    entry_file,
     payload_text,
     run_hook,
     scratch_project,
@@ -43,6 +44,25 @@ _WHAT = "claude code"
 _MAX_PROBLEMS = 3
 
 
+#: Event -> the client's timeout in seconds. Events that check a report have a longer one.
+EVENTS: dict[str, int] = {
+    "SessionStart": 30,
+    "UserPromptSubmit": 15,
+    "PreToolUse": 15,
+    "PostToolUse": 60,
+    "PostToolUseFailure": 15,
+    "PermissionDenied": 15,
+    "SubagentStart": 15,
+    "SubagentStop": 60,
+    "Stop": 60,
+    "StopFailure": 15,
+    "TeammateIdle": 60,
+    "TaskCompleted": 60,
+    "PreCompact": 15,
+    "SessionEnd": 15,
+}
+
+
 class ClaudeCode(ClientSetup):
     """Hooks in the local settings of a project or of a user, with a plugin of the same content."""
 
@@ -61,15 +81,15 @@ class ClaudeCode(ClientSetup):
 
     def hook_entries(self, *, is_closed: bool = False) -> dict[str, dict[str, Any]]:
         """Return the entry of each event."""
-        return hook_entries.hook_entries(is_closed=is_closed)
+        return hook_entries(is_closed=is_closed)
 
     def is_ours(self, hook: object) -> bool:
         """Whether an entry is Remit's."""
-        return hook_entries.is_ours(hook)
+        return is_ours(hook)
 
     def calls(self) -> str:
         """Return the command of an entry."""
-        return hook_entries.hook_command()
+        return hook_command()
 
     def team_files(self, target: InstallTarget, entries: Mapping[str, Mapping[str, Any]]) -> dict[Path, str]:
         """Return the plugin, the agents, the skill and the slash commands."""
@@ -162,11 +182,11 @@ class ClaudeCode(ClientSetup):
 
     def _facts_of(self, path: Path, text: str, problem: str) -> Iterator[HealthFact]:
         entries = own_hooks(text, self.is_ours)
-        lacking = [event for event in hook_entries.EVENTS if event not in entries]
+        lacking = [event for event in EVENTS if event not in entries]
         if lacking:
             what = f"{path} lacks hooks for {', '.join(lacking)}; add them with `remit install claude-code`"
             yield HealthFact(_WHAT, "bad", what)
-        foreign = {event: entry for event, entry in entries.items() if not hook_entries.is_this_install(event, entry)}
+        foreign = {event: entry for event, entry in entries.items() if not is_this_install(event, entry)}
         if foreign:
             first = next(iter(foreign.values()))
             what = str(first.get("command", first.get("url", "")))[:200]
@@ -325,3 +345,44 @@ def _at(answer: object, field: str) -> object:
             return _ABSENT
         answer = answer[key]
     return answer
+
+
+def hook_entries(*, is_closed: bool = False) -> dict[str, dict[str, Any]]:
+    """Return the entry of each event. With `is_closed`, the client denies a call if the hook fails."""
+    return {event: _entry(event, seconds, is_closed=is_closed) for event, seconds in EVENTS.items()}
+
+
+def _entry(event: str, seconds: int, *, is_closed: bool) -> dict[str, Any]:
+    """Return an entry: a program with its arguments, not a shell command, so paths need no quoting."""
+    # Isolated and without site: it imports nothing of the project or the environment, and it starts fast.
+    entry: dict[str, Any] = {
+        "type": "command",
+        "command": sys.executable,
+        "args": ["-I", "-S", str(entry_file()), event],
+        "timeout": seconds,
+    }
+    if is_closed and event == "PreToolUse":
+        entry["onFailure"] = "block"
+    return entry
+
+
+def hook_command() -> str:
+    """Return what the entries of an install call, for a message, with EVENT for the event."""
+    entry = _entry("EVENT", 0, is_closed=False)
+    return " ".join([entry["command"], *entry["args"]])
+
+
+def is_ours(hook: object) -> bool:
+    """Whether an entry is Remit's, including one of another installation."""
+    if not isinstance(hook, dict):
+        return False
+    arguments = hook.get("args")
+    return isinstance(arguments, list) and any(
+        isinstance(argument, str) and argument.replace("\\", "/").endswith(ENTRY) for argument in arguments
+    )
+
+
+def is_this_install(event: str, hook: dict[str, Any]) -> bool:
+    """Whether this installation would write this entry. Others are not run: settings may come with a clone."""
+    wanted = _entry(event, 0, is_closed=False)
+    return all(hook.get(key) == wanted[key] for key in ("type", "command", "args"))
