@@ -281,7 +281,6 @@ SYSTEM_PROGRAMS = (
     (("bwrap",), "bubblewrap", "the tests of the sandbox"),
     (("chromium", "chromium-browser", "google-chrome"), "chromium", "the tests in a browser"),
     (("pgbouncer",), "pgbouncer", "the tests with a connection pooler"),
-    (("nvim",), "neovim", "the test of the language server in an editor"),
 )
 
 

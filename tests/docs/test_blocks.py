@@ -316,17 +316,6 @@ def load_json(block: Block, _: Path) -> None:
         assert named is None, f"{block}: nothing knows the schema {named!r}"
 
 
-def load_lua(block: Block, folder: Path) -> None:
-    """Check that an editor can read a block of its configuration."""
-    if shutil.which("nvim") is None:
-        pytest.skip("needs Neovim (Debian: apt install neovim)")
-    script = folder / f"line-{block.line}.lua"
-    script.write_text(block.text, encoding="utf-8")
-    command = ["nvim", "--headless", "--clean", "-n", "-c", f"lua assert(loadfile({str(script)!r}))", "-c", "qall!"]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert not ran.stderr, f"{block}: {ran.stderr}"
-
-
 def load_yaml(block: Block, _: Path) -> None:
     """Check that the hooks of a configuration of pre-commit exist."""
     offered = {hook["id"] for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))}
@@ -434,7 +423,6 @@ TESTERS: dict[str, Callable[[Block, Path], list[str] | None]] = {
     "python": run_python,
     "toml": load_toml,
     "json": load_json,
-    "lua": load_lua,
     "jsonl": load_jsonl,
     "yaml": load_yaml,
     "markdown": check_markdown,

@@ -6,7 +6,6 @@ import json
 import re
 import unicodedata
 from collections.abc import Sequence
-from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from remit.checking import Options, Verdict, check_text
 from remit.evidence.sources import Sources
-from remit.reports.formats import check_github, check_json, check_junit
+from remit.reports.formats import check_github, check_json
 from remit.reports.layout import display_width, escape_control, plain_lines
 from remit.reports.verdict_text import check_text_lines
 from remit.rules.examples import TREE, sample_text
@@ -176,7 +175,6 @@ def test_no_character_that_is_obeyed_reaches_a_report_raw(words: str, path: str)
     verdicts = checked(hostile(words), path)
     assert raw("\n".join(shown(verdicts))) == []
     assert raw(check_github(verdicts)) == []
-    assert raw(check_junit(verdicts)) == []
 
 
 @given(words=HOSTILE, path=HOSTILE)
@@ -192,23 +190,6 @@ def test_every_violation_is_one_workflow_command_with_three_properties(words: st
         assert not re.search(r"%(?!25|3A|2C)", match[2])
         assert not re.search(r"%(?!25)", match[5])
         assert match[2].replace("%2C", ",").replace("%3A", ":").replace("%25", "%") == escape_control(path)
-
-
-@given(
-    words=HOSTILE.filter(lambda t: not set(t) & set("\ufffe\uffff")),
-    path=HOSTILE.filter(lambda t: not set(t) & set("\ufffe\uffff")),
-)
-def test_junit_is_always_xml(words: str, path: str) -> None:
-    verdicts = checked(hostile(words), path)
-    root = ElementTree.fromstring(check_junit(verdicts))
-    cases = list(root.iter("testcase"))
-    assert [case.get("classname") for case in cases] == [escape_control(path)] * len(verdicts)
-    assert root.get("failures") == str(len(list(root.iter("failure"))))
-
-
-@pytest.mark.parametrize("mark", ["\ufffe", "\uffff"])
-def test_junit_is_valid_xml_for_invalid_characters(mark: str) -> None:
-    ElementTree.fromstring(check_junit(checked(GOOD.replace("Critical", "Severe"), f"a{mark}.md")))
 
 
 @pytest.mark.parametrize(
@@ -246,17 +227,11 @@ def test_the_levels_are_errors_warnings_and_notices() -> None:
     assert words == {"::error", "::warning", "::notice"}
 
 
-def test_nothing_to_say_is_nothing_on_github_and_a_passed_case_in_junit() -> None:
-    verdicts = checked(GOOD)
-    assert check_github(verdicts) == ""
-    root = ElementTree.fromstring(check_junit(verdicts))
-    assert (root.get("tests"), root.get("failures")) == ("1", "0")
-    (case,) = root.iter("testcase")
-    assert list(case) == []
-    assert case.get("name") == "security-auditor at line 1"
+def test_nothing_to_say_is_nothing_on_github() -> None:
+    assert check_github(checked(GOOD)) == ""
 
 
-def test_required_claims_that_are_missing_are_an_error_on_github_and_a_failed_case_in_junit() -> None:
+def test_required_claims_that_are_missing_are_an_error_on_github() -> None:
     options = Options(profile="claims")
     texts = {"empty.md": "Nothing is cited here.\n", "good.md": "See `src/app.py:1`.\n"}
     verdicts = [verdict for path, text in texts.items() for verdict in check_text(text, path, options)]
@@ -265,19 +240,6 @@ def test_required_claims_that_are_missing_are_an_error_on_github_and_a_failed_ca
         "::error file=empty.md,line=1,title=no claims found::The text states nothing about the code that can be "
         "checked, and --require-claims asks for claims."
     )
-    assert ElementTree.fromstring(check_junit(verdicts)).get("failures") == "0"
-    root = ElementTree.fromstring(check_junit(verdicts, require_claims=True))
-    assert root.get("failures") == "1"
-    failures = [[part.get("type") for part in case.iter("failure")] for case in root.iter("testcase")]
-    assert failures == [["no claims found"], []]
-
-
-def test_advice_on_an_accepted_result_is_output_in_junit_not_a_failure() -> None:
-    verdicts = checked(GOOD[: GOOD.index("### Next Steps")])
-    assert verdicts[0].accepted
-    (case,) = ElementTree.fromstring(check_junit(verdicts)).iter("testcase")
-    assert [part.tag for part in case] == ["system-out"]
-    assert "next-steps-missing" in (case[0].text or "")
 
 
 def test_the_json_report_names_the_repository_or_null() -> None:

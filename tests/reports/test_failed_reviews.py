@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from xml.etree import ElementTree
 
 import pytest
 from merge_samples import merge_github
@@ -14,7 +13,6 @@ from remit.merging.merge import merge_reports, with_coverage
 from remit.merging.merge_data import LanguageCoverage, Merge, MergeSettings
 from remit.reports.formats import format_json
 from remit.reports.layout import plain_lines
-from remit.reports.merge.annotations import merge_junit
 from remit.reports.merge.decision import failures_of
 from remit.reports.merge.html import merge_html
 from remit.reports.merge.markdown import merge_markdown
@@ -29,7 +27,6 @@ FORMATS: dict[str, Callable[[Merge], str]] = {
     "html": merge_html,
     "sarif": lambda merge: merge_sarif(merge, version="1.0.0"),
     "github": merge_github,
-    "junit": merge_junit,
 }
 
 
@@ -83,17 +80,6 @@ def test_a_review_of_little_code_has_a_warning_as_annotation() -> None:
     assert first == (
         "::warning title=Most of the code was not reviewed::Python: 3 files, 1 not reviewed; Go: 2 files, none reviewed"
     )
-
-
-def test_a_language_is_a_test_case() -> None:
-    def cases(merge: Merge) -> list[tuple[str, str]]:
-        suites = ElementTree.fromstring(merge_junit(merge))
-        return [(case.attrib["name"], case[0].tag) for case in suites[-1]]
-
-    assert cases(review()) == [("Python", "failure"), ("Go", "failure")]
-    assert cases(review(unread=0)) == [("Python", "system-out"), ("Go", "skipped")]
-    nothing = with_coverage(merge_reports([], MergeSettings()), ())
-    assert cases(nothing) == [("none", "failure")]
 
 
 def test_a_part_that_could_not_be_read_is_a_warning() -> None:

@@ -1,17 +1,15 @@
-"""A merge for tools: workflow commands and JUnit XML with any text of an agent."""
+"""A merge for tools: workflow commands with any text of an agent."""
 
 from __future__ import annotations
 
 import re
-from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
-from merge_samples import LOST, PLACES, example, finding, merge_github, merge_of, merges
+from merge_samples import LOST, PLACES, finding, merge_github, merge_of, merges
 
 from remit.contract.findings import Severity
 from remit.merging.merge_data import AgentReport, Conflict, Merge
-from remit.reports.merge.annotations import merge_junit
 from remit.reports.merge.decision import failures_of
 
 COMMAND = re.compile(r"::(error|warning|notice) ((?:\w+=[^,:]*,)*title=[^,:]*)::(.*)")
@@ -65,65 +63,3 @@ def test_each_finding_conflict_and_failure_is_exactly_one_command(merge: Merge) 
     lines = text.split("\n") if text else []
     assert len(lines) == len(merge.findings) + len(merge.conflicts) + len(failures_of(merge))
     assert all(COMMAND.fullmatch(line) for line in lines)
-
-
-def test_agents_findings_and_conflicts_are_cases_and_what_was_dropped_is_skipped() -> None:
-    merge = merge_of(
-        finding(),
-        dropped=(finding("QA-009", reason="confidence 60 is under 80"),),
-        conflicts=(Conflict("score", "QA-001", ("a", "b"), "far apart"),),
-        agents=(AgentReport("a", "SUCCESS", "accept"), AgentReport("b", "PARTIAL", "accept")),
-    )
-    root = ElementTree.fromstring(merge_junit(merge))
-    assert root.attrib == {"tests": "5", "failures": "2", "skipped": "1", "errors": "0"}
-    assert [suite.attrib["name"] for suite in root] == [
-        "remit merge: agents",
-        "remit merge: findings",
-        "remit merge: conflicts",
-    ]
-    assert [suite.attrib["failures"] for suite in root] == ["0", "1", "1"]
-    skipped = root.find(".//skipped")
-    assert skipped is not None
-    assert skipped.attrib["message"] == "confidence 60 is under 80"
-
-
-@pytest.mark.parametrize(
-    ("status", "verdict", "fails"),
-    [
-        ("SUCCESS", "accept", False),
-        ("PARTIAL", "accept", False),
-        ("FAILED", "accept", True),
-        ("FAILED", None, True),
-        ("SUCCESS", "revise", True),
-        ("SUCCESS", "reject", True),
-    ],
-)
-def test_an_agent_fails_if_it_failed_or_broke_the_contract(status: str, verdict: str | None, fails: bool) -> None:
-    root = ElementTree.fromstring(merge_junit(merge_of(agents=(AgentReport("a", status, verdict),))))
-    assert (root.find(".//failure") is not None) is fails
-
-
-def test_cases_with_one_name_get_unique_names() -> None:
-    names = [
-        case.attrib["name"] for case in ElementTree.fromstring(merge_junit(merge_of(*[finding()] * 3))).iter("testcase")
-    ]
-    assert names == ["qa-engineer", "QA-001 A bug", "QA-001 A bug (2)", "QA-001 A bug (3)"]
-
-
-@given(merges())
-def test_the_xml_is_well_formed_and_counts_what_it_holds(merge: Merge) -> None:
-    root = ElementTree.fromstring(merge_junit(merge))
-    parts = (merge.agents, merge.findings, merge.dropped, merge.conflicts)
-    cases = list(root.iter("testcase"))
-    assert root.attrib["tests"] == str(sum(map(len, parts))) == str(len(cases))
-    assert root.attrib["failures"] == str(len(list(root.iter("failure"))))
-    assert len({(case.attrib["classname"], case.attrib["name"]) for case in cases}) == len(cases)
-
-
-def test_code_points_that_xml_forbids_do_not_break_it() -> None:
-    root = ElementTree.fromstring(merge_junit(merge_of(finding(title="a\ufffe\uffff\x00\ud800b"))))
-    assert len(list(root.iter("failure"))) == 1
-
-
-def test_the_same_merge_gives_the_same_bytes() -> None:
-    assert merge_junit(example()) == merge_junit(example())

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,7 +21,7 @@ from remit.evidence.model import OUTCOMES, Reliability
 from remit.evidence.sources import Sources, open_sources
 from remit.reports import accusations
 from remit.reports.accusations import cited_text, rule_of, worth_a_look
-from remit.reports.formats import check_github, check_json, check_junit
+from remit.reports.formats import check_github, check_json
 from remit.reports.layout import display_width, escape_control, plain_lines
 from remit.reports.shapes import check_shape
 from remit.reports.verdict_text import OUTCOME_STYLES, check_text_lines
@@ -122,8 +121,6 @@ def test_claims_that_were_not_checked_are_listed_on_request_and_are_notes(source
     assert check_github(verdicts) == f"::notice file=a.md,line=1,title=not checked::{line}"
     (run,) = json.loads(verify_sarif(verdicts, "1"))["runs"]
     assert (run["results"], run["properties"]["unchecked"]) == ([], [f"a.md, {line}"])
-    (case,) = ElementTree.fromstring(check_junit(verdicts, "verify")).iter("testcase")
-    assert case.findtext("system-out") == f"not checked: {line}"
 
 
 def test_an_ambiguous_path_does_not_fail_and_is_listed_on_request(sources: Sources) -> None:
@@ -273,7 +270,7 @@ def test_a_line_that_is_worth_a_look_states_how_often_such_accusations_are_right
     verdicts = checked(sources, MIXED.replace("`web/tax.ts`", "taxes"))
     (line,) = [line for line in shown(verdicts) if "lib/ghost.ts" in line]
     assert line.endswith("there is no such file, and none of its folders is here (right in 6 of 10)")
-    for report in (check_github(verdicts), check_junit(verdicts), verify_markdown(verdicts, ".")):
+    for report in (check_github(verdicts), verify_markdown(verdicts, ".")):
         assert report.count("(right in 6 of 10)") == 1
 
 
@@ -287,14 +284,12 @@ def test_every_accusation_has_its_reason_in_every_format(sources: Sources) -> No
     verdicts = checked(sources, text)
     accused = [entry for entry in claims_in(verdicts) if entry.reliability is not None]
     assert len(accused) == 6
-    junit = "".join(ElementTree.fromstring(check_junit(verdicts)).itertext())
     sarif = json.loads(verify_sarif(verdicts, "1"))["runs"][0]["results"]
     messages = [result["message"]["text"] for result in sarif]
     markdown = verify_markdown(verdicts, ".")
     for entry in accused:
         assert entry.why
         assert entry.why.replace("%", "%25") in check_github(verdicts)
-        assert entry.why in junit
         assert any(entry.why in message for message in messages)
         assert entry.why.partition("; the quote has")[0] in markdown
     listed = json.loads(check_json(verdicts))["results"][0]["claims"]
@@ -318,14 +313,6 @@ def test_what_is_worth_a_look_is_a_note_in_sarif_under_the_rule_that_would_fire(
     assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "reference-missing-file"
     assert result["message"]["text"] == f"worth a look: lib/ghost.ts: {REASON}"
     assert result["properties"] == {"reliability": "look", "reason": "missing-folders"}
-
-
-def test_what_is_worth_a_look_is_output_of_the_case_in_junit(sources: Sources) -> None:
-    for text, tags in ((MIXED, ["failure", "system-out"]), ("`lib/ghost.ts`\n", ["system-out"])):
-        (case,) = ElementTree.fromstring(check_junit(checked(sources, text))).iter("testcase")
-        assert [part.tag for part in case] == tags
-        lines = (case[-1].text or "").split("\n")
-        assert lines[0] == f"worth a look: reference-missing-file, line 1: lib/ghost.ts: {REASON}"
 
 
 def test_markdown_has_a_second_table_for_what_is_worth_a_look(sources: Sources) -> None:
@@ -356,9 +343,9 @@ def test_markdown_has_a_check_mark_only_if_every_claim_holds(sources: Sources, t
 @pytest.mark.parametrize("only", ["certain", "likely"])
 def test_less_reliable_accusations_are_hidden_in_every_format(sources: Sources, only: Reliability) -> None:
     verdicts = checked(sources, MIXED, least=only)
-    junit, sarif = check_junit(verdicts, only=only), verify_sarif(verdicts, "1", only=only)
+    sarif = verify_sarif(verdicts, "1", only=only)
     github, markdown = check_github(verdicts, only=only), verify_markdown(verdicts, ".", only=only)
-    for report in (junit, sarif, github, markdown, "\n".join(shown(verdicts, only=only))):
+    for report in (sarif, github, markdown, "\n".join(shown(verdicts, only=only))):
         assert "lib/ghost.ts" not in report
         assert ("cart.py:2-34" in report) == (only == "likely")
         assert "src/app/price.py:9" in report
@@ -443,7 +430,7 @@ def test_the_report_of_a_check_marks_what_is_only_worth_a_look(sources: Sources)
 def test_nothing_of_a_text_reaches_a_report_raw(sources: Sources) -> None:
     text = "`src/app/\x1b[31mred.py:3`, `lib/\u202ex.ts` and src/\x9bx.py:1\n"
     verdicts = checked(sources, text, "a\x1b[2J.md")
-    reports = [check_github(verdicts), check_junit(verdicts), verify_markdown(verdicts, "."), *shown(verdicts)]
+    reports = [check_github(verdicts), verify_markdown(verdicts, "."), *shown(verdicts)]
     reports += shown(verdicts, 80)
     assert claims_in(verdicts)
     assert [report for report in reports if re.search("[\x1b\x9b\u202e]", report)] == []

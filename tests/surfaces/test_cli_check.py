@@ -163,7 +163,7 @@ MISTAKES: dict[str, tuple[list[str], list[str]]] = {
     "receipts": (["check", "good.md", "--receipts", "no.json"], ["no.json", "No such file"]),
     "no receipts": (["check", "good.md", "--receipts", "box/package.json"], ["package.json", "not a receipts file"]),
     "option": (["check", "good.md", "--bogus"], ["--bogus"]),
-    "format": (["check", "good.md", "--format", "yaml"], ["'yaml'", "'junit'"]),
+    "format": (["check", "good.md", "--format", "yaml"], ["'yaml'", "'github'"]),
     "number": (["check", "good.md", "--attempt", "x"], ["'x'", "integer"]),
     "no file": (["check"], ["FILE"]),
     "long name": (["check", "n" * 300], ["nnnn"]),
@@ -324,13 +324,13 @@ def hostile(desk: Path) -> dict[str, Ran]:
     text = text.replace("Critical |", f"Sev{OBEYED},%0A::ere |").replace("| login |", f"| {OBEYED} |")
     text = text.replace("app/login.py:7`", f"app/{OBEYED}login.py:7`").replace("90 - every", f"{OBEYED}190 - every")
     (desk / NAME).write_text(text)
-    forms = ("text", "github", "junit", "json")
+    forms = ("text", "github", "json")
     kind = ["--kind", "review"]
     lines = (["check", NAME, "--repo", "tree", "--claims", *kind, "--format", form] for form in forms)
     return dict(zip(forms, run_each(desk, *lines), strict=True))
 
 
-@pytest.mark.parametrize("form", ["text", "github", "junit"])
+@pytest.mark.parametrize("form", ["text", "github"])
 def test_nothing_in_a_document_or_its_name_reaches_the_terminal_raw(form: str, hostile: dict[str, Ran]) -> None:
     assert (hostile[form].code, hostile[form].err) == (1, "")
     assert len(hostile["json"].json["results"][0]["violations"]) > 2
@@ -366,7 +366,6 @@ def test_a_terminal_that_does_not_know_unicode_gets_the_report_all_the_same(desk
     "form",
     [
         "text",
-        "junit",
         "github",
         "json",
     ],

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from xml.etree import ElementTree
 
 import jsonschema
 import pytest
@@ -120,7 +119,7 @@ class TestText:
         assert ran.out.splitlines()[:2] == ["empty.md  no claims found", "1 claim: 1 exists"]
         assert remit("verify", "good.md", "empty.md", "--require-claims").code == 1
 
-    @pytest.mark.parametrize("form", ["json", "sarif", "github", "junit", "markdown"])
+    @pytest.mark.parametrize("form", ["json", "sarif", "github", "markdown"])
     def test_every_format_states_why_a_text_without_claims_exits_1(self, remit: Remit, form: str) -> None:
         ran = remit("verify", "-", "--require-claims", "--format", form, given=b"Nothing is cited here.")
         assert (ran.code, ran.err) == (1, "remit: no claims found in -\n")
@@ -195,7 +194,7 @@ class TestText:
 
     def test_nothing_of_a_text_reaches_the_terminal_raw(self, remit: Remit) -> None:
         given = "`src/app/\x1b[31mred.py:3` and src/\u202ex.py:1\n".encode()
-        for form in ("text", "github", "junit", "markdown"):
+        for form in ("text", "github", "markdown"):
             out = remit("verify", "-", "--claims", "--format", form, given=given).out
             assert "\x1b" not in out, form
             assert "\u202e" not in out, form
@@ -273,15 +272,6 @@ class TestFormats:
         ran = remit("verify", "notes.md", "--format", "github")
         assert ran.code == 1
         assert [line.partition(",title")[0] for line in ran.out.splitlines()] == ["::error file=notes.md,line=4"] * 2
-
-    def test_junit_has_a_failed_case_for_a_text_that_fails(self, remit: Remit) -> None:
-        ran = remit("verify", "notes.md", "--format", "junit")
-        suite = ElementTree.fromstring(ran.out).find("testsuite")
-        assert suite is not None
-        assert (ran.code, suite.get("name"), suite.get("failures")) == (1, "remit verify", "1")
-        case = suite.find("testcase")
-        assert case is not None
-        assert case.get("name") == "4 claims: 1 verified, 1 exists, 2 wrong"
 
     def test_markdown_is_a_table_in_which_nothing_of_the_text_is_rendered(self, remit: Remit) -> None:
         given = b"`src/a|b.py:3` and [x](src/no.py:1) `@someone/team.py:1`"

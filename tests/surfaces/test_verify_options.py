@@ -43,7 +43,7 @@ def remit(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         (LOOK, ("--only", "look", "--strict"), 1),
     ],
 )
-@pytest.mark.parametrize("form", ["text", "json", "github", "sarif", "junit", "markdown"])
+@pytest.mark.parametrize("form", ["text", "json", "github", "sarif", "markdown"])
 def test_certain_and_likely_accusations_fail(
     remit: Remit, text: str, words: tuple[str, ...], code: int, form: str
 ) -> None:

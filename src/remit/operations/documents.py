@@ -97,9 +97,6 @@ Transcripts = Annotated[
 ]
 RequireClaims = Annotated[bool, described("Exit with 1 if a text has no claims.", on=CLI)]
 EveryClaim = Annotated[bool, described("Show every claim, not only those that fail or are worth a look.", on=CLI)]
-Attest = Annotated[
-    str | None, described("Write an in-toto statement about the outcome to this file.", on=CLI, metavar="FILE")
-]
 
 
 class Verify(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,9 +134,8 @@ class Verify(msgspec.Struct, frozen=True, kw_only=True):
         bool, described("Show the corrections of paths and lines as a diff, and ask before they are written.", on=CLI)
     ] = False
     write: Annotated[bool, described("With --fix: write the corrections without asking.", on=CLI)] = False
-    attest: Attest = None
     form: Annotated[
-        Literal["text", "json", "sarif", "github", "junit", "markdown", "badge"],
+        Literal["text", "json", "sarif", "github", "markdown"],
         described("The output format.", on=CLI, option="--format"),
     ] = "text"
 
@@ -179,10 +175,9 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     ignore: Annotated[list[str], described("Skip this rule, code or family.", on=CLI, metavar="RULE")] = []
     require_claims: RequireClaims = False
     claims: EveryClaim = False
-    attest: Attest = None
-    form: Annotated[
-        Literal["text", "json", "github", "junit"], described("The output format.", on=CLI, option="--format")
-    ] = "text"
+    form: Annotated[Literal["text", "json", "github"], described("The output format.", on=CLI, option="--format")] = (
+        "text"
+    )
 
 
 def verify_options(wanted: Verify) -> Options:

@@ -18,12 +18,12 @@ from remit.merging.inputs import Input, failed_report, read_input
 from remit.merging.merge_data import Merge, Policy
 from remit.merging.merge_documents import merge_inputs
 from remit.operations.declaration import CLI, PROGRAMS, described
-from remit.operations.documents import Attest, Folders, Profile, Repo
+from remit.operations.documents import Folders, Profile, Repo
 from remit.orchestrate.merge_settings import merge_settings
 from remit.registry.resolution import current_registry
 
 MAX_DOCUMENTS = 200
-MergeFormat = Literal["text", "json", "markdown", "html", "sarif", "github", "junit"]
+MergeFormat = Literal["text", "json", "markdown", "html", "sarif", "github"]
 
 
 class SourceDocument(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -68,7 +68,6 @@ class MergeDocuments(msgspec.Struct, frozen=True, kw_only=True):
         Literal["github", "ai"],
         described("The SARIF profile: github for code scanning, ai for the AI profile.", on=CLI),
     ] = "github"
-    attest: Attest = None
     output: Annotated[
         str | None, described("Write to this file instead of standard output.", on=CLI, metavar="PATH")
     ] = None

@@ -1,4 +1,4 @@
-"""Write verdicts as JSON, GitHub annotations and JUnit XML."""
+"""Write verdicts as JSON and GitHub annotations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from remit.checking import Verdict
-from remit.evidence.claims import claims_of, claims_text
+from remit.evidence.claims import claims_of
 from remit.evidence.model import Reliability
 from remit.merging.merge_data import Merge, MergedFinding
 from remit.reports.accusations import message_of, rule_of, unchecked_lines, worth_a_look
@@ -100,60 +100,6 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def check_junit(
-    verdicts: Sequence[Verdict],
-    command: str = "check",
-    *,
-    change: str = "",
-    require_claims: bool = False,
-    only: Reliability = "look",
-) -> str:
-    """Return the report as one `testsuites` document. `require_claims`: a text without claims fails.
-
-    `change` is what is stated if a change made no claim false.
-    What is worth a look or was not checked is output of the case. `only` leaves out accusations that are less reliable.
-    """
-    from xml.etree import ElementTree  # late: each hook and command loads this module, and few write JUnit XML
-
-    failed = sum(not verdict.accepted or (require_claims and _has_no_claims(verdict)) for verdict in verdicts)
-    counts = {"tests": str(len(verdicts)), "failures": str(failed)}
-    root = ElementTree.Element("testsuites", counts)
-    suite = ElementTree.SubElement(root, "testsuite", {"name": f"remit {command}", "errors": "0", **counts})
-    for verdict in verdicts:
-        name = f"{verdict.agent or 'unknown agent'} at line {verdict.document.title_line}"
-        if command == "verify":
-            claims = claims_of(verdict.evidence)
-            name = claims_text(claims) if claims or not change else change
-        case = ElementTree.SubElement(
-            suite, "testcase", {"classname": escape_control(verdict.path), "name": escape_control(name)}
-        )
-        text = "\n".join(
-            escape_control(f"{v.level} {v.rule}, line {v.line}: {_with_help(v)}") for v in verdict.violations
-        )
-        if verdict.accepted and require_claims and _has_no_claims(verdict):
-            ElementTree.SubElement(case, "failure", {"type": "no claims found", "message": NO_CLAIMS})
-        if not verdict.accepted:
-            failure = ElementTree.SubElement(case, "failure", {"type": verdict.verdict, "message": _message(verdict)})
-            failure.text = text
-        advice = text if verdict.accepted else ""
-        if output := "\n".join(filter(None, (advice, *_look_lines(verdict, only)))):
-            ElementTree.SubElement(case, "system-out").text = output
-    ElementTree.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode")
-
-
-def _look_lines(verdict: Verdict, only: Reliability) -> Iterator[str]:
-    for entry in worth_a_look(claims_of(verdict.evidence), only):
-        yield escape_control(f"worth a look: {rule_of(entry)}, line {entry.at}: {message_of(entry)}")
-    for line in unchecked_lines(claims_of(verdict.evidence)):
-        yield escape_control(f"not checked: {line}")
-
-
 def _with_help(violation: Violation) -> str:
     """Return a violation's message and help as sentences; a question has its own mark."""
     return f"{violation.message}{'' if violation.message.endswith(('?', '.')) else '.'} {violation.help}"
-
-
-def _message(verdict: Verdict) -> str:
-    rules = ", ".join(dict.fromkeys(violation.rule for violation in verdict.violations))
-    return escape_control(f"{verdict.verdict}: {rules}" if rules else verdict.verdict)

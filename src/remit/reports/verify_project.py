@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from remit.checking import Verdict
-from remit.evidence.claims import HOLDING, ClaimEntry, claims_of, claims_text
+from remit.evidence.claims import ClaimEntry, claims_of, claims_text
 from remit.evidence.model import Reliability
 from remit.reports.accusations import cited_text, found_text, is_shown, why_text
-from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece, display_width, escape_control, format_count, shorten_text, wrap_text
 from remit.reports.verdict_text import OUTCOME_STYLES
 from remit.reports.verify_text import history_problems
@@ -20,7 +19,6 @@ _MARGIN = 6
 _MAX_WHY = 400
 #: Of a change, at most this many claims of a document that are worth a look are listed; else they are only counted.
 _MAX_LOOK = 5
-_BADGE_NAMES = 2
 
 
 class _Document(NamedTuple):
@@ -136,28 +134,3 @@ def _summary(
         notes.append("`remit verify FILE` lists what is worth a look")
     for note in notes:
         yield from ([Piece(row, "dim")] for row in (wrap_text(note, columns) if columns is not None else [note]))
-
-
-def verify_badge(verdicts: Sequence[Verdict]) -> str:
-    """Return the JSON of an endpoint of shields.io: which documents were checked, and how many claims hold.
-
-    Documents are "verified" if something beyond the location was compared for every claim.
-    """
-    claims = [entry for verdict in verdicts for entry in claims_of(verdict.evidence)]
-    failing = sum(entry.fails for entry in claims)
-    names = [escape_control(verdict.path.rpartition("/")[2]) for verdict in verdicts]
-    label = ", ".join(names) if len(names) <= _BADGE_NAMES else "documents"
-    if not claims:
-        message, color = "no claims", "lightgrey"
-    elif failing:
-        message, color = f"{failing:,} of {format_count(len(claims), 'claim')} wrong or outdated", "red"
-    elif all(entry.outcome == "verified" for entry in claims):
-        message, color = f"verified, {format_count(len(claims), 'claim')}", "brightgreen"
-    elif all(entry.outcome in HOLDING for entry in claims):
-        message, color = (
-            f"{format_count(len(claims), 'claim')} {'hold' if len(claims) != 1 else 'holds'}",
-            "brightgreen",
-        )
-    else:
-        message, color = f"none false of {format_count(len(claims), 'claim')}", "brightgreen"
-    return format_json({"schemaVersion": 1, "label": label or "documents", "message": message, "color": color})

@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import time
 import unicodedata
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
@@ -27,10 +26,6 @@ from remit.workspace.paths import normalize_path
 MAX_FILE = 10 * 1024 * 1024
 #: Bytes of text that are kept in memory between claims.
 MAX_CACHE = 64 * 1024 * 1024
-#: The next comparison with the disk waits for this many times the duration of the last one.
-_PAUSES = 10
-#: What identifies the content of a file or folder: change time, size and number on the disk.
-_Stamp = tuple[int, int, int]
 #: At most this many files are listed; suggestions come from these.
 MAX_LISTED = 200_000
 _BINARY_PROBE = 8192
@@ -357,57 +352,3 @@ def from_bytes(path: str, data: bytes) -> SourceFile | Absent:
     if data.find(b"\0", 0, _BINARY_PROBE) >= 0:
         return Absent(path, "binary")
     return SourceFile(path, data)
-
-
-class LiveTree(WorkTree):
-    """A work tree that stays open. `refresh` forgets what changed on disk since it was read."""
-
-    def __init__(self, root: str | os.PathLike[str]) -> None:
-        super().__init__(root)
-        self._file_stamps: dict[str, _Stamp | None] = {}
-        self._folder_stamps: dict[str, _Stamp | None] = {}
-        self._next_comparison = 0.0
-
-    def _load(self, path: str) -> SourceFile | Absent:
-        self._file_stamps[path] = self._stamp(path)
-        return super()._load(path)
-
-    def _listed(self, folder: str) -> dict[str, str] | Why:
-        self._folder_stamps[folder] = self._stamp(folder)
-        return super()._listed(folder)
-
-    def refresh(self, *, lists_files: bool = False) -> bool:
-        """Forget what changed on disk, and return whether something did.
-
-        `lists_files`: the files of the project are listed again, which takes longer.
-        """
-        started = time.monotonic()
-        if started < self._next_comparison and not lists_files:
-            return False
-        folders = [folder for folder, stamp in self._folder_stamps.items() if stamp != self._stamp(folder)]
-        if folders:
-            self._folders.clear()
-            self._real_folders.clear()
-            self._folder_stamps.clear()
-        changed = [
-            path
-            for path, file in self._cache.items()
-            if (folders and isinstance(file, Absent)) or self._file_stamps.get(path) != self._stamp(path)
-        ]
-        for path in changed:
-            self._drop(path)
-            self._file_stamps.pop(path, None)
-        if lists_files:
-            for name in ("paths", "index"):
-                self.__dict__.pop(name, None)
-        finished = time.monotonic()
-        self._next_comparison = finished + _PAUSES * (finished - started)
-        return bool(changed or folders or lists_files)
-
-    def _stamp(self, path: str) -> _Stamp | None:
-        """Return the stamp of a file or folder; None if nothing is there. Nothing is opened."""
-        try:
-            about = os.stat(os.path.join(self.folder, path))
-        except (OSError, ValueError):
-            return None
-        return about.st_mtime_ns, about.st_size, about.st_ino

@@ -1,15 +1,13 @@
-"""Write a merge for tools that show findings next to the code: GitHub annotations and JUnit XML."""
+"""Write a merge as GitHub annotations."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from xml.etree import ElementTree
 
 from remit.merging.merge_data import Conflict, Merge, MergedFinding, Opinion
 from remit.reports.layout import escape_control
-from remit.reports.merge.decision import Failure, contract_status, decision_text, failures_of
-from remit.reports.merge.groups import NOTHING_TO_REVIEW, coverage_text
+from remit.reports.merge.decision import Failure, decision_text, failures_of
+from remit.reports.merge.groups import coverage_text
 from remit.reports.merge.parts import (
     MAX_TITLE,
     Subjects,
@@ -107,103 +105,3 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def merge_junit(merge: Merge) -> str:
-    """Return suites in which each agent, finding and conflict, and each language of a review, is a test case.
-
-    An agent fails if it FAILED or broke the contract. Findings and conflicts always fail. A dropped finding is a
-    skipped test. A language is skipped if some of its files were not reviewed, and fails if no file was reviewed.
-    """
-    root = ElementTree.Element("testsuites")
-    suites = {"agents": _agents, "findings": _findings, "conflicts": _conflicts}
-    if merge.coverage:
-        suites["coverage"] = _coverage
-    for name, cases in ((name, cases_of(merge)) for name, cases_of in suites.items()):
-        suite = ElementTree.SubElement(root, "testsuite", {"name": f"remit merge: {name}"})
-        suite.extend(_unique(cases))
-        _count(suite, list(suite))
-    _count(root, [case for suite in root for case in suite])
-    ElementTree.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode")
-
-
-def _case(group: str, name: str) -> ElementTree.Element:
-    return ElementTree.Element(
-        "testcase", {"classname": escape_control(group), "name": escape_control(name) or "unnamed"}
-    )
-
-
-def _with(case: ElementTree.Element, tag: str, attributes: dict[str, str], text: str) -> ElementTree.Element:
-    inner = ElementTree.SubElement(case, tag, {name: escape_control(value) for name, value in attributes.items()})
-    inner.text = escape_control(text) or None
-    return case
-
-
-def _coverage(merge: Merge) -> Iterator[ElementTree.Element]:
-    for coverage in merge.coverage:
-        text = coverage_text(coverage) if coverage.files else NOTHING_TO_REVIEW
-        case = _case("coverage", coverage.language)
-        if merge.is_unread:
-            yield _with(case, "failure", {"type": "NOT REVIEWED", "message": text}, "")
-        else:
-            yield (
-                _with(case, "skipped", {"message": text}, "")
-                if coverage.unread
-                else _with(case, "system-out", {}, text)
-            )
-
-
-def _agents(merge: Merge) -> Iterator[ElementTree.Element]:
-    reasons: dict[str, list[str]] = {}
-    for failure in failures_of(merge):
-        reasons.setdefault(failure.agent, []).append(failure.text)
-    for report in merge.agents:
-        case = _case("agents", truncate_text(report.agent, MAX_TITLE))
-        words = f"{report.status}, {contract_status(report)}"
-        if report.status == "FAILED" or report.verdict in ("revise", "reject"):
-            kind = "FAILED" if report.status == "FAILED" else report.verdict or ""
-            why = truncate_text("; ".join(reasons.get(report.agent, ())), _MAX_MESSAGE)
-            yield _with(case, "failure", {"type": kind, "message": words}, why)
-        else:
-            yield _with(case, "system-out", {}, words)
-
-
-def _findings(merge: Merge) -> Iterator[ElementTree.Element]:
-    agents = answered_agents(merge)
-    for finding in merge.findings:
-        severity = severity_of(finding)
-        message = f"{severity}, confidence {score(finding.confidence)}, at {location_of(finding) or 'no location'}"
-        case = _case(finding.path or "no location", _name(finding))
-        yield _with(case, "failure", {"type": severity, "message": message}, _message(finding, agents))
-    for finding in merge.dropped:
-        reason = finding.reason if isinstance(finding.reason, str) else ""
-        case = _case(finding.path or "no location", _name(finding))
-        yield _with(case, "skipped", {"message": truncate_text(reason, MAX_TITLE) or "dropped"}, "")
-
-
-def _conflicts(merge: Merge) -> Iterator[ElementTree.Element]:
-    for conflict in merge.conflicts:
-        case = _case("conflicts", f"{conflict.kind}: {truncate_text(conflict.finding, MAX_TITLE)}")
-        why = truncate_text(conflict.why, _MAX_MESSAGE)
-        yield _with(case, "failure", {"type": f"{conflict.kind} conflict", "message": why}, "")
-
-
-def _unique(cases: Iterator[ElementTree.Element]) -> Iterator[ElementTree.Element]:
-    """Make names unique: JUnit readers treat two cases with one name as one case that ran twice."""
-    taken: set[tuple[str, str]] = set()
-    times: Counter[tuple[str, str]] = Counter()
-    for case in cases:
-        group, name = case.attrib["classname"], case.attrib["name"]
-        while (group, case.attrib["name"]) in taken:
-            times[group, name] += 1
-            case.set("name", f"{name} ({times[group, name] + 1})")
-        taken.add((group, case.attrib["name"]))
-        yield case
-
-
-def _count(parent: ElementTree.Element, cases: list[ElementTree.Element]) -> None:
-    parent.set("tests", str(len(cases)))
-    parent.set("failures", str(sum(case.find("failure") is not None for case in cases)))
-    parent.set("skipped", str(sum(case.find("skipped") is not None for case in cases)))
-    parent.set("errors", "0")

@@ -23,7 +23,6 @@ _EXTRAS = {
     **dict.fromkeys(("anyio", "psycopg", "psycopg_pool", "procrastinate", "pydantic_ai"), "run"),
     **dict.fromkeys(("httptools", "starlette", "uvicorn"), "serve"),
     **dict.fromkeys(("mcp", "mcp_types"), "mcp"),
-    **dict.fromkeys(("lsprotocol", "pygls"), "lsp"),
 }
 
 

@@ -12,10 +12,9 @@ from remit.configuration import load
 from remit.evidence.sources import Sources
 from remit.merging.merge_data import MergedFinding
 from remit.operations.documents import Check, check_options, check_texts, sources_of
-from remit.reports.formats import check_github, check_json, check_junit
+from remit.reports.formats import check_github, check_json
 from remit.reports.layout import Piece, escape_control, wrap_text
 from remit.reports.verdict_text import check_text_lines
-from remit.surfaces.cli.attesting import Documents
 from remit.surfaces.cli.named_files import display_root, find_files, find_repository
 from remit.surfaces.cli.printing import (
     columns,
@@ -43,17 +42,15 @@ def command(wanted: Check) -> int:
       remit check answer.md --repo ../shop --transcript agent.jsonl
       remit check results/ --profile v1 --format github
       cat answer.md | remit check - --format json
-      remit check answer.md --attest answer.intoto.json
       remit check answer.md --attempt 2 --override confidence-reason="scored by a tool"
     """
     options = check_options(wanted, load())
     files = find_files(wanted.paths)
     root, origin = find_repository(path_of(wanted.repo), files)
-    documents = Documents() if wanted.attest is not None else None
     with sources_of(root, wanted) as sources:
-        verdicts = list(check_texts(read_documents(files, documents), options, sources))
+        verdicts = list(check_texts(read_documents(files), options, sources))
         _print_verdicts(verdicts, wanted, sources, root, origin)
-    empty = finish_documents(wanted, documents, verdicts, options, root)
+    empty = finish_documents(wanted, verdicts, root)
     is_accepted = all(verdict.accepted for verdict in verdicts)
     return 1 if not is_accepted or (empty and wanted.require_claims) else 0
 
@@ -68,10 +65,8 @@ def _print_verdicts(verdicts: list[Verdict], wanted: Check, sources: Sources, ro
         print_lines([Piece(row, "dim")] for row in wrap_text(source, columns()))
     elif wanted.form == "json":
         print_text(check_json(verdicts, str(root), dismissed=dismissed))
-    elif wanted.form == "github":
-        print_text(check_github(verdicts, require_claims=wanted.require_claims))
     else:
-        print_text(check_junit(verdicts, require_claims=wanted.require_claims))
+        print_text(check_github(verdicts, require_claims=wanted.require_claims))
 
 
 def _dismissed(verdicts: list[Verdict], sources: Sources) -> list[Sequence[MergedFinding]]:

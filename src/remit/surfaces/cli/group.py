@@ -46,7 +46,6 @@ GROUPS: dict[str, Table] = {
         "gate": ("gate.command", "Show decisions on calls, and test or permit a call."),
         "hook": ("clients.hook_command", "Handle a hook event; a client runs it."),
         "mcp": ("mcp.command", "Serve the checks to an assistant as an MCP server."),
-        "lsp": ("lsp.command", "Verify Markdown in an editor (language server)."),
     },
     "Records": {},
     "Setup": {

@@ -37,15 +37,13 @@ from remit.merging.previous import read_merge
 from remit.operations.merge import MergeDocuments
 from remit.orchestrate.merge_settings import merge_settings
 from remit.registry.resolution import reload_registry
-from remit.reports.attestation import document_subject, merge_policy, merge_properties
 from remit.reports.formats import merge_json_parts
 from remit.reports.layout import format_count, plain_lines
-from remit.reports.merge.annotations import github_commands, merge_junit
+from remit.reports.merge.annotations import github_commands
 from remit.reports.merge.html import merge_html, report_source
 from remit.reports.merge.markdown import merge_markdown
 from remit.reports.merge.sarif import Profile, sarif_parts
 from remit.reports.merge.text import merge_text_lines
-from remit.surfaces.cli.attesting import Documents, commit_of, write_statement
 from remit.surfaces.cli.named_files import display_name, find_files, find_repository, read_file
 from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import columns, operation_options, path_of, print_lines, print_parts
@@ -58,7 +56,7 @@ if TYPE_CHECKING:
     from remit.dispatch.worker_settings import Settings
     from remit.store.database import Database
 
-FORMATS = ["text", "json", "markdown", "html", "sarif", "github", "junit"]
+FORMATS = ["text", "json", "markdown", "html", "sarif", "github"]
 
 
 def write_merge(
@@ -111,11 +109,9 @@ def _parts(merged: Merge, form: str, sources: Sources, sarif_profile: Profile, o
         yield merge_markdown(merged, workspace)
     elif form == "sarif":
         yield from _sarif(merged, sources, sarif_profile)
-    elif form == "github":
+    else:
         for annotation in github_commands(merged):
             yield f"{annotation}\n"
-    else:
-        yield merge_junit(merged)
 
 
 def _sarif(merged: Merge, sources: Sources, profile: Profile) -> Iterator[str]:
@@ -146,7 +142,6 @@ def merge_command(wanted: MergeDocuments) -> int:
       remit merge results/ --expect security-auditor --format html --output report.html
       remit merge results/ --changed-since origin/main --baseline last.json
       remit merge --session last
-      remit merge results/ --format json --output merged.json --attest merged.intoto.json
       remit merge --plan 3 --format html --output plan.html
     """
     configured = load()
@@ -163,45 +158,15 @@ def merge_command(wanted: MergeDocuments) -> int:
     read = partial(
         read_input, options=options, sources=sources, categories=configured["merge.categories"], checked=checked
     )
-    documents = Documents(is_limited=False) if wanted.attest is not None else None
-    inputs = _inputs_of(files, read, documents)
+    inputs = _inputs_of(files, read)
     of_session = project.inputs(wanted.session or "last", options, sources) if project is not None else []
-    every = chain(inputs, of_session, of_plan)
-    # A statement needs all findings in memory.
-    merged = merge_stream(every, settings) if documents is None else merge_inputs(list(every), settings)
+    merged = merge_stream(chain(inputs, of_session, of_plan), settings)
     merged = with_dismissals(merged, sources.workspace)
     keep_last_merge(merged, root)
     merged = _filtered(merged, wanted, sources)
     write_merge(merged, wanted.form, sources, path_of(wanted.output), wanted.sarif_profile)
-    if documents is not None:
-        _attest(wanted, documents, merged, (options, settings), root)
     emit_verdicts(checked or (), seconds=None)
     return 1 if fails(merged, wanted.fail_on) else 0
-
-
-def _attest(
-    wanted: MergeDocuments,
-    documents: Documents,
-    merged: Merge,
-    policy: tuple[Options, MergeSettings],
-    root: Path,
-) -> None:
-    """Write the statement about a merge. Its subjects are the inputs, and the report if it is written to a file."""
-    output, baseline = path_of(wanted.output), path_of(wanted.baseline)
-    if output is not None:
-        documents.add(str(output), output, output.read_bytes())
-    filters = {
-        "changed_since": commit_of(root, wanted.changed_since) if wanted.changed_since else None,
-        "baseline": document_subject("", baseline.read_bytes()).digest if baseline is not None else None,
-    }
-    write_statement(
-        Path(wanted.attest or ""),
-        documents,
-        root=root,
-        commits=[None],
-        properties=merge_properties(merged, is_filtered=any(filters.values())),
-        policy=merge_policy(*policy, filters),
-    )
 
 
 def _plan_inputs(plan: int) -> tuple[list[Input], Path]:
@@ -219,14 +184,10 @@ def _plan_inputs(plan: int) -> tuple[list[Input], Path]:
     return with_database(work)
 
 
-def _inputs_of(
-    files: Sequence[Path | None], read: Callable[[bytes, str], Input], documents: Documents | None
-) -> Iterator[Input]:
+def _inputs_of(files: Sequence[Path | None], read: Callable[[bytes, str], Input]) -> Iterator[Input]:
     """Yield the input of each file. Among others, one that cannot be parsed is one failed agent: the rest is merged."""
     for file in files:
         data, name = read_file(file), display_name(file)
-        if documents is not None:
-            documents.add(name, file, data)
         try:
             found = read(data, name)
         except UsageError as error:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import click
 
 import remit as package
-from remit.checking import Options, Verdict, read_source
+from remit.checking import Verdict, read_source
 from remit.configuration import load
 from remit.contract.parse import MAX_BYTES
 from remit.dispatch.telemetry import emit_verdicts
@@ -23,16 +23,14 @@ from remit.operations.documents import (
     NamedText,
     Verified,
     Verify,
-    verify_options,
     verify_texts,
     write_corrections,
 )
 from remit.reports.claim_details import explain_lines
-from remit.reports.formats import check_github, check_json, check_junit
+from remit.reports.formats import check_github, check_json
 from remit.reports.layout import Line, Piece, escape_control, format_count
-from remit.reports.verify_project import project_lines, verify_badge
+from remit.reports.verify_project import project_lines
 from remit.reports.verify_text import change_text, verify_lines, verify_markdown, verify_sarif
-from remit.surfaces.cli.attesting import Documents, attest_verdicts
 from remit.surfaces.cli.named_files import display_name, display_root, find_repository, find_texts
 from remit.surfaces.cli.printing import (
     SlowNotice,
@@ -76,21 +74,18 @@ def command(wanted: Verify) -> int:
       remit verify audit.md --explain src/app.py:12
       git log -1 --format=%B | remit verify -
       remit verify audit.md --fix
-      remit verify audit.md --attest audit.intoto.json
       remit verify pull-request.md --require-claims --format github
     """
     _refuse_conflicts(wanted)
-    documents = Documents() if wanted.attest is not None else None
     chosen = _texts(wanted)
     with SlowNotice() as notice:
-        answer = verify_texts(chosen.root, wanted, read_documents(chosen.files, documents, notice.update))
+        answer = verify_texts(chosen.root, wanted, read_documents(chosen.files, notice.update))
     if answer.waiting and _may_write(answer, wanted):
         answer = write_corrections(answer)
     if answer.problem:
         click.echo(f"remit: {escape_control(answer.problem)}", err=True)
     _print(answer, chosen, wanted)
-    options = verify_options(wanted)
-    empty = finish_documents(wanted, documents, answer.verdicts, options, chosen.root)
+    empty = finish_documents(wanted, answer.verdicts, chosen.root)
     is_refused = bool(empty) and wanted.require_claims
     if is_refused and wanted.form != "text":  # the text form has a line for each
         click.echo(f"remit: no claims found in {escape_control(', '.join(empty))}", err=True)
@@ -100,8 +95,6 @@ def command(wanted: Verify) -> int:
 def _refuse_conflicts(wanted: Verify) -> None:
     if wanted.fix and "-" in wanted.paths:
         raise UsageError("--fix writes files; it cannot change standard input")
-    if wanted.fix and wanted.attest is not None:
-        raise UsageError("--fix changes the files; run --attest afterwards, without --fix")
     if wanted.write and not wanted.fix:
         raise UsageError("--write writes what --fix corrects; add --fix")
     if wanted.explain is not None and wanted.form != "text":
@@ -110,8 +103,6 @@ def _refuse_conflicts(wanted: Verify) -> None:
         return
     if wanted.rev is not None or wanted.fix or wanted.transcripts or "-" in wanted.paths:
         raise UsageError("--affected-by compares the documents on disk; remove --rev, --fix, --transcript and -")
-    if wanted.form == "badge":
-        raise UsageError("a badge is about all claims, and --affected-by about a change: use one of them")
 
 
 class _Texts(NamedTuple):
@@ -149,26 +140,18 @@ def _shortest(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-def finish_documents(
-    wanted: Check | Verify, documents: Documents | None, verdicts: list[Verdict], options: Options, root: Path
-) -> list[str]:
-    """Write the statement and store the verdicts, if that is wanted. Return the documents without claims."""
-    if documents is not None:
-        attest_verdicts(Path(wanted.attest or ""), documents, verdicts, options, root)
+def finish_documents(wanted: Check | Verify, verdicts: list[Verdict], root: Path) -> list[str]:
+    """Store the verdicts, if that is wanted. Return the documents without claims."""
     emit_verdicts(verdicts, seconds=None)
     return [verdict.path for verdict in verdicts if not claims_of(verdict.evidence)]
 
 
-def read_documents(
-    files: Sequence[Path | None], documents: Documents | None, notice: Callable[[str], None] = lambda _: None
-) -> Iterator[NamedText]:
+def read_documents(files: Sequence[Path | None], notice: Callable[[str], None] = lambda _: None) -> Iterator[NamedText]:
     """Yield the text of each file; None is standard input."""
     for number, file in enumerate(files, 1):
         name = display_name(file)
         notice(f"checking {name}" + (f" ({number} of {len(files)})" if len(files) > 1 else ""))
         source = sys.stdin.buffer.read(MAX_BYTES + 1) if file is None else read_source(file)
-        if documents is not None:
-            documents.add(name, file, source)
         yield NamedText(name, source, file)
 
 
@@ -211,12 +194,8 @@ def _print(answer: Verified, texts: _Texts, wanted: Verify) -> None:
         print_text(verify_sarif(verdicts, version, change=summary, require_claims=required, only=only))
     elif form == "json":
         print_text(check_json(verdicts, str(texts.root), fixes))
-    elif form == "badge":
-        print_text(verify_badge(verdicts))
-    elif form == "github":
-        print_text(check_github(verdicts, require_claims=required, only=only))
     else:
-        print_text(check_junit(verdicts, "verify", change=summary, require_claims=required, only=only))
+        print_text(check_github(verdicts, require_claims=required, only=only))
 
 
 def _print_explanation(verdicts: list[Verdict], claim: str) -> None:
