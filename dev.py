@@ -43,7 +43,7 @@ CHECKS = {
 SMOKE_TESTS = (
     ["--version"],
     ["check", str(ROOT / "examples/results/review-security.md"), "--repo", str(ROOT)],
-    ["dev", "rules"],
+    ["rules"],
 )
 
 #: The tests of the inner loop: no database, no other processes, no inputs at a limit. tests/conftest.py sets the marks.
@@ -65,8 +65,6 @@ GENERATED = (
     *(
         ".venv",
         ".venv-run",
-        ".venv-google-adk",
-        ".venv-crewai",
         ".remit",
         "dist",
         "build",
@@ -115,16 +113,6 @@ RUN = Environment(ROOT / ".venv-run", ROOT / "requirements/run.lock")
 DEV = Environment(ROOT / ".venv", ROOT / "requirements/dev.lock")
 #: The dependencies of an install without extras.
 BASE_LOCK = ROOT / "requirements/base.lock"
-#: The environments of agent frameworks, with the frameworks whose adapters are tested there.
-FRAMEWORKS = {
-    name: Environment(ROOT / f".venv-{name}", ROOT / f"requirements/{name}.lock")
-    for name in ("frameworks", "google-adk", "crewai")
-}
-ADAPTERS = {
-    "frameworks": ("langchain", "openai_agents", "smolagents"),
-    "google-adk": ("google_adk",),
-    "crewai": ("crewai",),
-}
 #: The Claude Code client; only tests/clients/real needs it.
 CLIENT_LOCK = ROOT / "requirements/client.lock"
 
@@ -469,17 +457,6 @@ def fuzz(extra: list[str]) -> None:
     run_python("fuzz", ["tools/fuzz.py", *extra])
 
 
-def frameworks(extra: list[str]) -> None:
-    """Test the adapters of agent frameworks, which need separate environments."""
-    for name, environment in FRAMEWORKS.items():
-        prepare(environment)
-        tests = [f"tests/adapters/test_{adapter}_adapter.py" for adapter in ADAPTERS[name]]
-        # tests/conftest.py needs packages of `.venv`, and the frameworks warn about themselves.
-        options = ["--noconftest", "-p", "no:cacheprovider", "-W", "ignore", *extra]
-        command = [str(environment.program("python")), "-m", "pytest", *tests, *options]
-        run_program(environment, f"the tests of {name}", command)
-
-
 def mutants(extra: list[str]) -> None:
     """Change the rules in small ways and report the changes that their examples do not detect."""
     prepare(DEV)
@@ -508,7 +485,6 @@ def lock(extra: list[str]) -> None:
         ("all", ["pyproject.toml", "--extra", "all", "--constraints", "requirements/dev.lock"]),
         ("release", ["--group", "release"]),
         ("client", ["--group", "client", "--no-deps"]),
-        *((name, ["pyproject.toml", "--group", "build", "--group", name]) for name in FRAMEWORKS),
     ):
         with step(f"requirements/{name}.lock"):
             run_program(DEV, f"locking {name}", [*common, *arguments, "--output-file", f"requirements/{name}.lock"])
@@ -536,7 +512,6 @@ COMMANDS: dict[str, Callable[[list[str]], int | None]] = {
         accuracy,
         docs,
         fuzz,
-        frameworks,
         mutants,
         release,
         lock,

@@ -1,4 +1,4 @@
-"""What the tests of all adapters have in common: a project, a tool that reads its files, and the answers of a model."""
+"""What the tests of the adapters have in common: a project, a tool that reads its files, and the answers of a model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import ModuleType
 
 from remit import testing
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples/frameworks"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 TASK = "Review the login."
 
 PROJECT = testing.project()

@@ -185,10 +185,6 @@ class Workspace(ABC):
             _, dropped = self._cache.popitem(last=False)
             self._cached -= _weight(dropped)
 
-    def _drop(self, path: str) -> None:
-        """Forget a file, so that it is read again."""
-        self._cached -= _weight(self._cache.pop(path))
-
     @cached_property
     def paths(self) -> list[str]:
         """All files, sorted by path."""
