@@ -228,7 +228,7 @@ async def test_a_cost_limit_of_an_orchestrator_needs_a_price(play: Play) -> None
 
 def test_the_tree_cost_option_is_refused_without_a_price(address: str, project: Path, tmp_path: Path) -> None:
     remit = Commands(address, project, tmp_path / "data", "http://127.0.0.1:9")
-    ran = remit("submit", "generic", "go", "--model", UNPRICED, "--tree-max-cost", "1")
+    ran = remit("run", "--detach", "generic", "go", "--model", UNPRICED, "--tree-max-cost", "1")
     assert (ran.code, ran.out) == (2, "")
     assert f"the price of '{UNPRICED}' is unknown" in " ".join(ran.err.split())
     assert "limit its tokens" in " ".join(ran.err.split())

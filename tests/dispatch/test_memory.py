@@ -36,7 +36,7 @@ def test_500_conversations_that_wait_for_the_model_stay_under_500_megabytes(
     with model_process({"conversations": {"": turns}}, tmp_path) as server:
         remit = Commands(address, sample_project(), tmp_path / "data", server.url)
         remit.is_fresh = True
-        assert remit("submit", "generic", "job", "--tools", "Read").code == 0
+        assert remit("run", "--detach", "generic", "job", "--tools", "Read").code == 0
         with psycopg.connect(address, autocommit=True) as connection:
             connection.execute("UPDATE remit.jobs SET state = 'finished', outcome = 'error', finished = now()")
             names = (

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import click
@@ -36,12 +37,13 @@ from remit.evidence.sources import Sources, open_sources
 from remit.gate.settings import from_configuration
 from remit.orchestrate.plan_file import read_plan
 from remit.registry import resolution
+from remit.registry.definition import Brief
 from remit.registry.plugin_root import PluginRoot
 from remit.registry.plugins import load_plugin
 from remit.registry.tools import OFFERED, AllowList
-from remit.reports.agent_definitions import brief_schema
-from remit.reports.job_text import job_schema
-from remit.reports.shapes import check_schema, result_schema
+from remit.reports.job_text import JobShape
+from remit.reports.layout import schema_of
+from remit.reports.shapes import CheckShape, result_schema
 from remit.surfaces.cli.group import remit
 from remit.surfaces.server.api_routes import OPERATIONS, openapi_document
 from remit.testing import definition
@@ -305,8 +307,8 @@ def refusal(place: Path) -> str | None:
 
 def load_json(block: Block, _: Path) -> None:
     value = json.loads(block.text)
-    schemas = {"remit.result/1": result_schema, "remit.check/1": check_schema, "remit.brief/1": brief_schema}
-    schemas["remit.job/1"] = job_schema
+    shapes = {"remit.check/1": CheckShape, "remit.brief/1": Brief, "remit.job/1": JobShape}
+    schemas = {"remit.result/1": result_schema, **{name: partial(schema_of, shape) for name, shape in shapes.items()}}
     named = value.get("schema") if isinstance(value, dict) else None
     if named in schemas:
         jsonschema.validate(value, schemas[named]())

@@ -24,7 +24,7 @@ from remit.operations.declaration import (
     fields_on,
 )
 from remit.operations.documents import Check, Verify
-from remit.operations.jobs import Answer, Cancel, JobNumber, ListJobs, ListQuestions, Submit
+from remit.operations.jobs import Answer, Cancel, JobNumber, ListJobs, ListQuestions, Run
 from remit.operations.merge import MergeDocuments
 from remit.operations.served import OPERATIONS, TOOLS
 from remit.surfaces.cli.group import remit as commands
@@ -36,7 +36,7 @@ COMMANDS: dict[type[msgspec.Struct], str] = {
     Verify: "verify",
     Check: "check",
     MergeDocuments: "merge",
-    Submit: "submit",
+    Run: "run",
     Cancel: "jobs cancel",
     JobNumber: "jobs retry",
     ListJobs: "jobs list",

@@ -16,10 +16,11 @@ from remit import JobRequest, resolve
 from remit.contract.kinds import KINDS
 from remit.contract.profiles import PROFILES
 from remit.errors import ConfigurationError, UsageError
+from remit.registry.definition import Brief
 from remit.registry.model_names import TABLE
 from remit.registry.resolution import RequestRefused
 from remit.registry.tools import ALIASES, CATALOGUE, OFFERED, AllowList, find_tool
-from remit.reports.agent_definitions import brief_schema
+from remit.reports.layout import schema_of
 from remit.rules.instructions import instructions
 from remit.testing import registry
 
@@ -522,7 +523,7 @@ def test_a_request_may_be_a_job_request_or_a_mapping_alike() -> None:
 
 
 def test_a_brief_as_json_has_the_fixed_keys_and_keeps_the_printed_schema() -> None:
-    schema = brief_schema()
+    schema = schema_of(Brief)
     for made in (of("tools: Read, Nope\nbudget: {cost: 1}"), resolve({}, registry=registry())):
         data = msgspec.json.decode(msgspec.json.encode(made))
         assert set(KEYS) <= set(data)

@@ -18,8 +18,8 @@ from remit.gate.settings import GateSettings
 from remit.gate.tool_use import ToolUse
 from remit.lean_json import dumps
 from remit.reports.gate_sessions import (
+    DecisionShape,
     decision_lines,
-    decision_schema,
     declared_lines,
     declared_shape,
     log_lines,
@@ -29,7 +29,7 @@ from remit.reports.gate_sessions import (
     why_lines,
     why_shape,
 )
-from remit.reports.layout import display_width, plain_lines
+from remit.reports.layout import display_width, plain_lines, schema_of
 
 GITHUB = "ghp_" + "a1B2" * 9
 NASTY = "src/\x1b[31mred\x1b]0;title\x07\u202e-long-name-without-any-blank" + "x" * 90 + ".py"
@@ -254,7 +254,7 @@ def test_the_json_shapes_are_named_and_plain_data() -> None:
 
 
 def test_every_decision_has_the_published_shape() -> None:
-    schema = decision_schema()
+    schema = schema_of(DecisionShape)
     for mode in ("verify", "observe", "standard", "strict"):
         settings = GateSettings.from_mapping({"mode": mode})
         for tool, tool_input in CALLS:

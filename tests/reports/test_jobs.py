@@ -10,8 +10,8 @@ import jsonschema
 import msgspec
 import pytest
 
-from remit.reports.job_text import event_lines, job_lines, job_schema, job_shape, jobs_shape, list_lines, usage_text
-from remit.reports.layout import display_width, plain_lines
+from remit.reports.job_text import JobShape, event_lines, job_lines, job_shape, jobs_shape, list_lines, usage_text
+from remit.reports.layout import display_width, plain_lines, schema_of
 from remit.store.events import Event
 from remit.store.jobs import Job
 
@@ -44,7 +44,7 @@ def test_the_shape_of_a_job_is_the_fixed_one() -> None:
     assert shown["schema"] == "remit.job/1"
     assert shown["tokens"] == {"input": 1_200, "output": 300, "cached": 100}
     assert shown["created"] == "2026-11-15T06:00:00Z"
-    jsonschema.validate(shown, job_schema())
+    jsonschema.validate(shown, schema_of(JobShape))
     assert json.loads(msgspec.json.encode(jobs_shape([job()]))) == {"schema": "remit.jobs/1", "jobs": [shown]}
 
 

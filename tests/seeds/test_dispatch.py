@@ -25,7 +25,7 @@ def worker(place: Place, **environment: str) -> str:
 def test_the_worker_that_claims_a_job_resolves_a_definition_that_its_submitter_lacks(make_place: MakePlace) -> None:
     place = make_place(alpha=DONE, beta=DONE)
     plugin = place.plugin("bag", **{"nl-to-shell": NL.format(version="first")})
-    submitted = place("submit", "nl-to-shell", "task alpha")
+    submitted = place("run", "--detach", "nl-to-shell", "task alpha")
     assert submitted.code == 0
     assert "there is no definition 'nl-to-shell' here; the worker of the job looks it up" in submitted.err
     worker(place, REMIT_PLUGIN_PATH=plugin)
@@ -36,7 +36,7 @@ def test_the_worker_that_claims_a_job_resolves_a_definition_that_its_submitter_l
     assert "resolved by its worker: definition nl-to-shell of plugin bag" in place("jobs", "logs", "1").out
 
     # The system prompt and the limits of the job still win, and the brief is pinned: a changed file has no effect.
-    place("submit", "nl-to-shell", "task beta", "--system", "Only count.", "--max-tokens", "100000")
+    place("run", "--detach", "nl-to-shell", "task beta", "--system", "Only count.", "--max-tokens", "100000")
     worker(place, REMIT_PLUGIN_PATH=plugin)
     assert place.systems("task beta")[0].startswith("Only count.")
     assert place.rows("SELECT max_tokens, request ? 'resolve' FROM remit.jobs WHERE id = 2") == [(100000, False)]
@@ -47,9 +47,9 @@ def test_the_submitter_definition_wins_over_a_missing_or_different_one_of_the_wo
     place = make_place(alpha=DONE, beta=DONE)
     first = place.plugin("bag", version="1.0.0", **{"nl-to-shell": NL.format(version="first")})
     second = place.plugin("bag", version="2.0.0", **{"nl-to-shell": NL.format(version="second")})
-    place("submit", "nl-to-shell", "task alpha", REMIT_PLUGIN_PATH=first)
+    place("run", "--detach", "nl-to-shell", "task alpha", REMIT_PLUGIN_PATH=first)
     worker(place)
-    place("submit", "nl-to-shell", "task beta", REMIT_PLUGIN_PATH=first)
+    place("run", "--detach", "nl-to-shell", "task beta", REMIT_PLUGIN_PATH=first)
     worker(place, REMIT_PLUGIN_PATH=second)
     for task in ("task alpha", "task beta"):
         assert place.systems(task)[0].startswith("Turn the request into a command, first."), task
@@ -58,15 +58,15 @@ def test_the_submitter_definition_wins_over_a_missing_or_different_one_of_the_wo
 
 def test_the_policy_of_the_worker_decides_on_an_unknown_name(make_place: MakePlace) -> None:
     place = make_place(alpha=DONE, beta=DONE, gamma=DONE)
-    place("submit", "nobody", "task alpha")
+    place("run", "--detach", "nobody", "task alpha")
     assert "there is no definition 'nobody'; the defaults are used" in worker(place)
     assert place.systems("task alpha")[0].startswith(DEFAULT_SYSTEM.split("\n")[0])
     assert place.shape("jobs", "show", "1")["outcome"] == "completed"
 
-    strict = place("submit", "nobody", "task beta", "--policy", "strict")
+    strict = place("run", "--detach", "nobody", "task beta", "--policy", "strict")
     assert strict.code == 0, "only a worker can know the name"
     worker(place)
-    place("submit", "nobody", "task gamma")
+    place("run", "--detach", "nobody", "task gamma")
     worker(place, REMIT_POLICY="strict")
     for number in ("2", "3"):
         job = place.shape("jobs", "show", number)
@@ -78,7 +78,7 @@ def test_a_worker_of_the_previous_version_runs_the_provisional_brief(make_place:
     """A job that an older worker has begun keeps the brief that it began with."""
     place = make_place(alpha=DONE)
     plugin = place.plugin("bag", **{"nl-to-shell": NL.format(version="first")})
-    place("submit", "nl-to-shell", "task alpha")
+    place("run", "--detach", "nl-to-shell", "task alpha")
     [(request, brief)] = place.rows("SELECT request, brief FROM remit.jobs")
     assert request["resolve"] == {"policy": "open", "allow_tools": None}
     assert place.rows("SELECT brief ->> 'system_from' FROM remit.briefs WHERE digest = %s", brief) == [("default",)]

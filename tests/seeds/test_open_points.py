@@ -65,7 +65,7 @@ def test_f9_the_only_delegation_of_an_orchestrators_call_fails_and_the_orchestra
     delegation = {"agent": "planner", "task": "task alpha"}
     call = {"tools": [{"name": "Delegate", "input": {"phase": "look", "delegations": [delegation]}}]}
     place = make(You_are_an_orchestrator=[call, {"text": "The plan is missing."}], alpha=[CUT])
-    ran = place("orchestrate", "price it")
+    ran = place("run", "orchestrator", "price it")
     assert ran.code == 0, ran.err
     assert "The plan is missing." in ran.out
     assert place("plan", "questions").out == "no open questions\n"

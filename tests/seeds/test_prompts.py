@@ -1,4 +1,4 @@
-"""What the source documents require that agents learn, in the text that `remit dev prompt` prints."""
+"""What the source documents require that agents learn, in the text that `remit prompt` prints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORMS = [kind for kind in KINDS if kind not in ("error", "search")]
 
 
 def prompt(kind: str, *options: str) -> str:
-    done = CliRunner().invoke(remit, ["dev", "prompt", "--kind", kind, *options])
+    done = CliRunner().invoke(remit, ["prompt", "--kind", kind, *options])
     assert done.exit_code == 0, done.output
     return " ".join(done.output.split())
 

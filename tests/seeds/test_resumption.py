@@ -44,7 +44,7 @@ def test_an_orchestrator_sees_what_was_read_in_place_of_a_failed_context_loader(
     place = make_place(You_are_an_orchestrator=turns, alpha=says(failed("scout")), beta=found)
     long = place.project / "app/session.py"
     long.write_text(long.read_text("utf-8") + "# more\n" * 100, encoding="utf-8")
-    ran = place("orchestrate", "look after it", REMIT_PLUGIN_PATH=place.plugin("team", scout=SCOUT))
+    ran = place("run", "orchestrator", "look after it", REMIT_PLUGIN_PATH=place.plugin("team", scout=SCOUT))
     assert ran.code == 0, ran.err
     mine = [one for one in place.model.requests if one["marker"] == "You are an orchestrator"]
     answer = json.dumps(mine[-1]["body"]["messages"])
@@ -71,7 +71,7 @@ def test_an_open_question_of_an_orchestrator_is_in_the_progress_file_and_the_exi
     asks = [call("Ask", question="Which currency?"), {"text": "I wait for the currency."}, {"text": "In euros then."}]
     place = make_place(You_are_an_orchestrator=asks, beta=says(BLOCKED), gamma=says(BLOCKED))
     place.remit.environment["REMIT_PLUGIN_PATH"] = place.plugin("team", planner=PLANNER)
-    ran = place("orchestrate", "price it")
+    ran = place("run", "orchestrator", "price it")
     assert ran.code == 1, "a question is open"
     assert "question 1" in ran.out
     assert "Which currency?" in ran.out
@@ -99,7 +99,7 @@ def test_an_open_question_of_an_orchestrator_is_in_the_progress_file_and_the_exi
 def test_cancelling_an_orchestrator_that_waits_closes_its_questions(make_place: MakePlace) -> None:
     asks = [call("Ask", question="Which currency?"), {"text": "I wait."}]
     place = make_place(You_are_an_orchestrator=asks)
-    assert place("orchestrate", "price it").code == 1
+    assert place("run", "orchestrator", "price it").code == 1
     assert place("jobs", "cancel", "1").code == 0
     assert place("plan", "questions").out == "no open questions\n"
     assert place("plan", "progress").code == 0

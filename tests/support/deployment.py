@@ -199,7 +199,7 @@ class Deployment:
 
     def submit(self, name: str, *words: str, **environment: str) -> int:
         """Submit a job from the client host and return its number."""
-        task = ("submit", "builder", f"{TASK} <{name}>", "--format", "json")
+        task = ("run", "--detach", "builder", f"{TASK} <{name}>", "--format", "json")
         place = {"PWD": str(self.workspace(name)), "REMIT_DATABASE_URL": self.url(**self.limits)}
         process = self.start(self.client, *task, *words, **{**place, **environment})
         assert process.wait() == 0, process.output

@@ -122,7 +122,7 @@ class Fleet:
 
     def submit(self, task: str, *arguments: str, agent: str = "builder") -> int:
         """Submit a job on the command line and return its number."""
-        code, said = self.run("submit", agent, task, "--format", "json", *arguments)
+        code, said = self.run("run", "--detach", agent, task, "--format", "json", *arguments)
         assert code == 0, said
         shape, _ = json.JSONDecoder().raw_decode(said, said.index("{"))
         return int(shape["id"])

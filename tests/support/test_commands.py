@@ -17,11 +17,11 @@ pytestmark = pytest.mark.process
     "words",
     [
         ["--version"],
-        ["dev", "rules", "status-missing"],
+        ["rules", "status-missing"],
         ["check", "missing.md"],
         ["check", "--nonsense"],
-        ["dev", "prompt"],
-        ["dev", "schema"],
+        ["prompt"],
+        ["prompt", "--schema"],
     ],
     ids=" ".join,
 )

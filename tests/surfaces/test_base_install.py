@@ -64,7 +64,7 @@ def folder(tmp_path: Path) -> Path:
         (("check", "text.md"), 1),
         (("merge", "text.md"), 0),
         (("gate", "check", "--help"), 0),
-        (("dev", "rules"), 0),
+        (("rules"), 0),
         (("help", "all"), 0),
     ],
 )

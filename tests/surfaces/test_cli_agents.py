@@ -13,8 +13,9 @@ import pytest
 from support.in_process import Remit, command_runner
 
 from remit.registry import resolution
+from remit.registry.definition import Brief
 from remit.registry.tools import OFFERED
-from remit.reports.layout import display_width
+from remit.reports.layout import display_width, schema_of
 
 BRIEF = [
     *("schema", "system", "system_from", "contract", "tools", "tools_from", "withheld", "model", "model_from"),
@@ -229,9 +230,9 @@ def test_explain_names_the_job_as_source_of_every_option(remit: Remit, folder: W
     assert (made["tools"], made["tools_from"]) == ([], "job")
 
 
-def test_explain_as_json_is_a_brief_that_keeps_the_printed_schema(remit: Remit, folder: Write) -> None:
+def test_explain_as_json_is_a_brief_that_keeps_its_schema(remit: Remit, folder: Write) -> None:
     path = folder("house", {"a.md": SCOUT})
-    schema = remit("dev", "schema", "brief").json
+    schema = schema_of(Brief)
     for name in ("scout", "code-explorer", "nobody"):
         made = remit("agents", "explain", name, "--plugin-path", str(path), "--format", "json").json
         jsonschema.validate(made, schema)

@@ -11,7 +11,8 @@ import pytest
 from support.in_process import Ran, Remit, command_runner
 from support.verify_commands import AUDIT, TOTAL, commit, git, make_project
 
-from remit.reports.shapes import check_schema
+from remit.reports.layout import schema_of
+from remit.reports.shapes import CheckShape
 
 
 @pytest.fixture
@@ -140,7 +141,7 @@ def test_a_file_without_a_correction_is_not_written(remit: Remit, project: Path)
 def test_json_lists_the_corrections(remit: Remit, project: Path) -> None:
     ran, _ = fixed(remit, project, "`src/app/cart.py:4` (total)\n", "--format", "json")
     assert ran.json["fixes"] == [{"path": "doc.md", "line": 1, "old": "src/app/cart.py:4", "new": "src/app/cart.py:31"}]
-    jsonschema.validate(ran.json, check_schema())
+    jsonschema.validate(ran.json, schema_of(CheckShape))
 
 
 def test_standard_input_cannot_be_fixed(remit: Remit) -> None:

@@ -179,26 +179,26 @@ def test_retry_goes_on_from_the_transcript(remit: Commands, here: Remit, server:
 
 
 def test_submit_warns_without_a_worker_and_a_worker_takes_the_job(remit: Commands, here: Remit) -> None:
-    asked = here("submit", "generic", "be bad", "--tools", "Read")
+    asked = here("run", "--detach", "generic", "be bad", "--tools", "Read")
     assert (asked.code, asked.out) == (0, "job 1 waits (generic)\n")
     assert "no worker is alive, so the job will not start; start one with `remit worker`" in asked.err
-    job = here("submit", "generic", "be bad", "--key", "k", "--priority", "3", "--format", "json").json
+    job = here("run", "--detach", "generic", "be bad", "--key", "k", "--priority", "3", "--format", "json").json
     assert set(job) - MORE_KEYS == JOB_KEYS
     assert (job["state"], job["outcome"], job["started"], job["result"]) == ("queued", None, None, None)
-    assert "already has this key" in here("submit", "generic", "be bad", "--key", "k").out
+    assert "already has this key" in here("run", "--detach", "generic", "be bad", "--key", "k").out
     assert len(here("jobs", "list", "--state", "queued", "--format", "json").json["jobs"]) == 2
     assert here("jobs", "cancel", "2").out == "job 2 is cancelled\n"
     assert here("jobs", "show", "2", "--format", "json").json["outcome"] == "cancelled"
     with working(remit):
         until(remit, "SELECT 1 FROM remit.jobs WHERE id = 1 AND state = 'finished'")
-        served = here("submit", "generic", "be bad", "--tools", "Read")
+        served = here("run", "--detach", "generic", "be bad", "--tools", "Read")
         assert served.err.count("no worker is alive") == 0
         until(remit, "SELECT 1 FROM remit.jobs WHERE id = 3 AND state = 'finished'")
 
 
 def test_a_worker_of_another_queue_does_not_count(remit: Commands, here: Remit) -> None:
     with working(remit, "--queue", "nightly"):
-        asked = here("submit", "generic", "be bad")
+        asked = here("run", "--detach", "generic", "be bad")
         assert "no worker is alive that takes the queue 'default', so the job will not start" in asked.err
         ran = remit("run", "generic", "be bad", "--tools", "Read")
         assert (ran.code, "It is fine." in ran.out) == (1, True)
@@ -217,7 +217,7 @@ def test_a_living_worker_does_the_work_of_run(remit: Commands, server: RemoteSer
 
 
 def test_run_with_the_key_of_a_waiting_job_runs_it(remit: Commands, here: Remit) -> None:
-    here("submit", "generic", "be bad", "--key", "k", "--tools", "Read")
+    here("run", "--detach", "generic", "be bad", "--key", "k", "--tools", "Read")
     ran = remit("run", "generic", "be bad", "--key", "k", "--tools", "Read")
     assert "job 1 already has this key; waiting for it" in ran.err
     assert "It is fine." in ran.out
@@ -341,7 +341,7 @@ def test_a_run_that_is_terminated_leaves_its_job_at_once(
 
 
 def test_logs_that_follow_end_when_the_job_does(remit: Commands, here: Remit, server: RemoteServer) -> None:
-    here("submit", "generic", "gate", "--tools", "Read")
+    here("run", "--detach", "generic", "gate", "--tools", "Read")
     with remit.start("jobs", "logs", "-f", "1") as logs, working(remit):
         server.wait("gate")
         assert logs.poll() is None
@@ -353,7 +353,7 @@ def test_logs_that_follow_end_when_the_job_does(remit: Commands, here: Remit, se
 
 
 def test_logs_that_follow_end_with_a_job_that_never_began(remit: Commands, here: Remit) -> None:
-    here("submit", "generic", "gate")
+    here("run", "--detach", "generic", "gate")
     with remit.start("jobs", "logs", "-f", "1") as logs:
         until(
             remit,
@@ -365,7 +365,7 @@ def test_logs_that_follow_end_with_a_job_that_never_began(remit: Commands, here:
 
 def test_cancel_stops_a_running_job_within_a_second(remit: Commands, here: Remit, server: RemoteServer) -> None:
     with working(remit):
-        here("submit", "generic", "hang")
+        here("run", "--detach", "generic", "hang")
         server.wait("never")
         until(remit, "SELECT 1 FROM remit.events WHERE kind = 'text'")
         began = time.monotonic()
@@ -379,7 +379,7 @@ def test_cancel_stops_a_running_job_within_a_second(remit: Commands, here: Remit
 
 def test_prune_removes_everything_of_old_jobs(remit: Commands, here: Remit) -> None:
     remit("run", "generic", "be good", "--tools", "Read")
-    here("submit", "generic", "be bad")
+    here("run", "--detach", "generic", "be bad")
     assert here("jobs", "prune").out == "0 jobs removed\n"
     rows(remit, "UPDATE remit.jobs SET finished = finished - interval '31 days'")
     rows(remit, "UPDATE remit.briefs SET created = created - interval '31 days'")
@@ -419,11 +419,11 @@ def test_prune_asks_at_a_terminal(
         (("jobs", "logs", "99"), "there is no job 99"),
         (("jobs", "cancel", "99"), "there is no job 99"),
         (("jobs", "retry", "99"), "there is no job 99"),
-        (("submit", "generic", "go", "--model", "my-model"), "write provider:model"),
-        (("submit", "generic", " "), "the prompt of the job is empty"),
-        (("submit", "generic", "go", "--repo", "/nowhere"), "the folder /nowhere does not exist"),
-        (("submit", "generic", "go", "--max-tokens", "0"), "must be greater than 0"),
-        (("submit", "generic", "go", "--var", "x"), "write NAME=VALUE"),
+        (("run", "--detach", "generic", "go", "--model", "my-model"), "write provider:model"),
+        (("run", "--detach", "generic", " "), "the prompt of the job is empty"),
+        (("run", "--detach", "generic", "go", "--repo", "/nowhere"), "the folder /nowhere does not exist"),
+        (("run", "--detach", "generic", "go", "--max-tokens", "0"), "must be greater than 0"),
+        (("run", "--detach", "generic", "go", "--var", "x"), "write NAME=VALUE"),
     ],
 )
 def test_an_impossible_request_is_refused_in_one_line_with_code_2(
@@ -448,7 +448,7 @@ from remit.surfaces.cli import main
 main()
 """
 COMMANDS = (
-    *(("run", "a", "b"), ("submit", "a", "b"), ("jobs",), ("jobs", "show", "1"), ("jobs", "prune")),
+    *(("run", "a", "b"), ("run", "--detach", "a", "b"), ("jobs",), ("jobs", "show", "1"), ("jobs", "prune")),
     *(("jobs", "logs", "1"), ("jobs", "cancel", "1"), ("jobs", "retry", "1"), ("worker",)),
 )
 

@@ -1,4 +1,4 @@
-"""`remit orchestrate` as a person meets it: a whole task in three phases, and what it may use."""
+"""`remit run orchestrator` as a person meets it: a whole task in three phases, and what it may use."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_task_of_three_phases_is_done_and_a_fourth_file_is_delegated(begin: Be
     for name in "abcd":
         (remit.project / f"{name}.txt").write_text(f"port of {name}\n", encoding="utf-8")
 
-    ran = remit("orchestrate", "mend the leak", "--model", ANTHROPIC)
+    ran = remit("run", "orchestrator", "mend the leak", "--model", ANTHROPIC)
 
     assert ran.code == 0, ran.err
     assert "All three phases are done." in ran.out
@@ -94,7 +94,7 @@ def test_an_orchestrator_and_its_subagents_share_a_budget(begin: Begin) -> None:
         }
     )
 
-    ran = remit("orchestrate", "mend the leak", "--model", ANTHROPIC, "--tree-max-tokens", "9500")
+    ran = remit("run", "orchestrator", "mend the leak", "--model", ANTHROPIC, "--tree-max-tokens", "9500")
 
     assert "the tree's token budget is used up" in ran.out + ran.err
     assert not [one for one in model.requests if "task of code-explorer" in str(one["body"]["messages"][0])]
@@ -105,7 +105,7 @@ def test_an_orchestrator_and_its_subagents_share_a_budget(begin: Begin) -> None:
 )
 def test_a_limit_of_nothing_is_refused(begin: Begin, option: str) -> None:
     remit, _ = begin({ME: [{"text": "never asked"}]})
-    ran = remit("orchestrate", "mend the leak", "--model", ANTHROPIC, option, "0")
+    ran = remit("run", "orchestrator", "mend the leak", "--model", ANTHROPIC, option, "0")
     assert ran.code == 2
     assert "must be greater than 0" in ran.err
 
@@ -116,7 +116,7 @@ SHOWN = "The first phase\u241b[2J is over."
 
 def test_its_messages_are_shown_live_and_in_its_logs_and_escaped(begin: Begin) -> None:
     remit, _ = begin({ME: [TELL, {"text": "Done."}]})
-    ran = remit("orchestrate", "mend the leak", "--model", ANTHROPIC)
+    ran = remit("run", "orchestrator", "mend the leak", "--model", ANTHROPIC)
     for shown in (ran.err, remit("jobs", "logs", "1").out):
         lines = [line[9:] for line in shown.split("\n")]
         at = lines.index(SHOWN)
@@ -127,7 +127,7 @@ def test_its_messages_are_shown_live_and_in_its_logs_and_escaped(begin: Begin) -
 def test_its_messages_stay_on_a_terminal_above_the_progress_line(begin: Begin) -> None:
     remit, _ = begin({ME: [TELL, {"text": "Done."}]})
     ours, theirs = pty.openpty()
-    with remit.start("orchestrate", "mend the leak", "--model", ANTHROPIC, stdin=theirs, stderr=theirs) as ran:
+    with remit.start("run", "orchestrator", "mend the leak", "--model", ANTHROPIC, stdin=theirs, stderr=theirs) as ran:
         os.close(theirs)
         shown = b""
         while piece := _read(ours):
@@ -147,7 +147,7 @@ def _read(terminal: int) -> bytes:
 def test_an_interrupt_leaves_the_job_to_a_worker_at_once(begin: Begin) -> None:
     """However long a worker may take to end."""
     remit, model = begin({ME: [{"text": "never said", "gate": "held"}]})
-    words = ("orchestrate", "mend the leak", "--model", ANTHROPIC)
+    words = ("run", "orchestrator", "mend the leak", "--model", ANTHROPIC)
     with remit.start(*words, env={"REMIT_SHUTDOWN_SECONDS": "600"}) as ran:
         model.wait("held")
         ran.send_signal(signal.SIGINT)
@@ -159,7 +159,7 @@ def test_an_interrupt_leaves_the_job_to_a_worker_at_once(begin: Begin) -> None:
 
 def test_what_it_asks_is_answered_and_not_resumed(begin: Begin) -> None:
     remit, _ = begin({ME: [tools(("Ask", {"question": "Which database?"})), {"text": "I wait."}]})
-    remit("orchestrate", "mend the leak", "--model", ANTHROPIC)
+    remit("run", "orchestrator", "mend the leak", "--model", ANTHROPIC)
     assert "question 1 (plan 1): Which database?" in remit("plan", "questions").out
     resumed = remit("plan", "run", "--resume", "1")
     assert (resumed.code, resumed.out) == (2, "")

@@ -15,7 +15,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from support.in_process import Ran, run_each, run_here
+from support.in_process import run_each, run_here
 from support.waiting import until
 
 from remit import __version__
@@ -24,6 +24,8 @@ from remit.contract.kinds import KINDS
 from remit.contract.profiles import PROFILES
 from remit.dispatch.health import HealthFact, health_facts
 from remit.dispatch.worker_settings import load_settings
+from remit.reports.layout import schema_of
+from remit.reports.shapes import CheckShape
 from remit.rules.catalog import NAMES, every_rule, find
 from remit.rules.examples import sample_text
 from remit.surfaces.cli import doctor, printing
@@ -35,20 +37,11 @@ ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = sorted(path.stem for path in (ROOT / "src/remit/rules/samples").glob("*.md"))
 
 
-@pytest.fixture(scope="session")
-def schemas(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    words = ("schema", "schema result", "schema check")
-    folder = tmp_path_factory.mktemp("empty")
-    answers = [run_here(folder, "dev", *line.split()) for line in words]
-    assert [ran.code for ran in answers] == [0, 0, 0]
-    return {line: json.loads(ran.out) for line, ran in zip(words, answers, strict=True)}
-
-
 # rules
 
 
 def test_the_list_of_rules_has_a_line_for_each_no_wider_than_the_screen(tmp_path: Path) -> None:
-    ran = run_here(tmp_path, "dev", "rules")
+    ran = run_here(tmp_path, "rules")
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
     for rule in every_rule():
@@ -60,11 +53,11 @@ def test_the_list_of_rules_has_a_line_for_each_no_wider_than_the_screen(tmp_path
 def test_a_rule_is_explained_by_its_name_and_by_its_code_alike(tmp_path: Path) -> None:
     name, code, small, typo, wild = run_each(
         tmp_path,
-        ["dev", "rules", "confidence-arithmetic"],
-        ["dev", "rules", "CNF005"],
-        ["dev", "rules", "cnf005"],
-        ["dev", "rules", "confidence-arithmetics"],
-        ["dev", "rules", "zzz"],
+        ["rules", "confidence-arithmetic"],
+        ["rules", "CNF005"],
+        ["rules", "cnf005"],
+        ["rules", "confidence-arithmetics"],
+        ["rules", "zzz"],
     )
     assert name.code == 0
     assert name.out == code.out == small.out
@@ -77,9 +70,7 @@ def test_a_rule_is_explained_by_its_name_and_by_its_code_alike(tmp_path: Path) -
 
 
 def test_rules_as_json_are_the_catalogue(tmp_path: Path) -> None:
-    every, one = run_each(
-        tmp_path, ["dev", "rules", "--format", "json"], ["dev", "rules", "RES002", "--format", "json"]
-    )
+    every, one = run_each(tmp_path, ["rules", "--format", "json"], ["rules", "RES002", "--format", "json"])
     report = json.loads(every.out)
     assert report["schema"] == "remit.rules/1"
     assert [rule["rule"] for rule in report["rules"]] == list(NAMES)
@@ -98,12 +89,12 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, 
     for name in SAMPLES:
         (folder / f"{name}.md").write_text(sample_text(name), encoding="utf-8")
     first = run_each(
-        folder, *(["dev", "convert", f"{name}.md", "--to", form] for name in SAMPLES for form in ("md", "json"))
+        folder, *(["convert", f"{name}.md", "--to", form] for name in SAMPLES for form in ("markdown", "json"))
     )
     assert {(ran.code, ran.err) for ran in first} == {(0, "")}
     for name, ran in zip(SAMPLES, first[1::2], strict=True):
         (folder / f"{name}.json").write_text(ran.out, encoding="utf-8")
-    again = run_each(folder, *(["dev", "convert", f"{name}.json", "--to", "md"] for name in SAMPLES))
+    again = run_each(folder, *(["convert", f"{name}.json", "--to", "markdown"] for name in SAMPLES))
     rows = zip(first[::2], first[1::2], again, strict=True)
     return dict(zip(SAMPLES, ((a.out, b.out, c.out) for a, b, c in rows), strict=True))
 
@@ -119,19 +110,19 @@ def test_markdown_to_json_and_back_is_the_canonical_form_to_the_byte(
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_the_json_form_of_each_sample_keeps_the_printed_schema(
-    name: str, converted: dict[str, tuple[str, str, str]], schemas: dict[str, Any]
+    name: str, converted: dict[str, tuple[str, str, str]], result_schema: Any
 ) -> None:
-    jsonschema.validate(json.loads(converted[name][1]), schemas["schema result"])
+    jsonschema.validate(json.loads(converted[name][1]), result_schema)
 
 
 def test_several_results_become_a_list_and_come_back_as_one_file(tmp_path: Path) -> None:
     (tmp_path / "two.md").write_text(sample_text("review") + "\n" + sample_text("error"), encoding="utf-8")
     canonical, data = run_each(
-        tmp_path, ["dev", "convert", "two.md", "--to", "md"], ["dev", "convert", "two.md", "--to", "json"]
+        tmp_path, ["convert", "two.md", "--to", "markdown"], ["convert", "two.md", "--to", "json"]
     )
     first, _ = json.loads(data.out)
     assert first["agent"] == "Security Auditor"
-    again = run_here(tmp_path, "dev", "convert", "-", "--to", "md", given=data.out.encode())
+    again = run_here(tmp_path, "convert", "-", "--to", "markdown", given=data.out.encode())
     assert (again.code, again.err) == (0, "")
     assert again.out == canonical.out
 
@@ -142,28 +133,28 @@ def test_a_file_without_a_result_is_refused_in_one_line_by_convert(tmp_path: Pat
     (tmp_path / "latin.md").write_bytes(b"## Caf\xe9 Result\n")
     (tmp_path / "empty.md").write_bytes(b"")
     names = ("chat.md", "other.json", "latin.md", "empty.md", "nosuch.md", ".")
-    for name, ran in zip(
-        names, run_each(tmp_path, *(["dev", "convert", n, "--to", "json"] for n in names)), strict=True
-    ):
+    for name, ran in zip(names, run_each(tmp_path, *(["convert", n, "--to", "json"] for n in names)), strict=True):
         assert (ran.code, ran.out) == (2, ""), name
         assert ran.err.startswith(f"remit: {name}: ")
         assert ran.err.count("\n") == 1
 
 
-def test_the_printed_schemas_are_valid_json_schemas(schemas: dict[str, Any]) -> None:
-    for schema in schemas.values():
-        jsonschema.Draft202012Validator.check_schema(schema)
-    assert schemas["schema"] == schemas["schema result"] != schemas["schema check"]
+@pytest.fixture(scope="session")
+def result_schema(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The schema of a result, as it is printed."""
+    schema = json.loads(run_here(tmp_path_factory.mktemp("empty"), "prompt", "--schema").out)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return schema
 
 
-def test_the_report_on_every_example_keeps_the_printed_schema(schemas: dict[str, Any]) -> None:
+def test_the_report_on_every_example_keeps_its_schema() -> None:
     ran = run_here(ROOT, "check", "examples/results", "--format", "json")
     assert (ran.code, ran.err) == (1, "")
     report = json.loads(ran.out)
     assert {result["path"] for result in report["results"]} >= {
         str(path.relative_to(ROOT)) for path in (ROOT / "examples/results").glob("*.md")
     }
-    jsonschema.validate(report, schemas["schema check"])
+    jsonschema.validate(report, schema_of(CheckShape))
 
 
 # prompt
@@ -171,7 +162,7 @@ def test_the_report_on_every_example_keeps_the_printed_schema(schemas: dict[str,
 
 def test_the_prompt_of_every_kind_and_profile_names_only_rules_that_exist(tmp_path: Path) -> None:
     pairs = [(kind, profile) for kind in KINDS for profile in PROFILES]
-    answers = run_each(tmp_path, *(["dev", "prompt", "--kind", kind, "--profile", profile] for kind, profile in pairs))
+    answers = run_each(tmp_path, *(["prompt", "--kind", kind, "--profile", profile] for kind, profile in pairs))
     for (kind, profile), ran in zip(pairs, answers, strict=True):
         assert (ran.code, ran.err) == (0, ""), (kind, profile)
         rules = re.findall(r"^- ([a-z]+(?:-[a-z]+)+): ", ran.out.split("## Rules")[1].split("````")[0], re.MULTILINE)
@@ -182,9 +173,7 @@ def test_the_prompt_of_every_kind_and_profile_names_only_rules_that_exist(tmp_pa
 
 def test_a_prompt_is_for_the_configured_profile_and_an_unknown_kind_is_one_line(tmp_path: Path) -> None:
     variables = {"REMIT_PROFILE": "v1"}
-    data, typo = run_each(
-        tmp_path, ["dev", "prompt", "--format", "json"], ["dev", "prompt", "--kind", "desing"], variables=variables
-    )
+    data, typo = run_each(tmp_path, ["prompt", "--format", "json"], ["prompt", "--kind", "desing"], variables=variables)
     report = json.loads(data.out)
     assert list(report) == ["schema", "kind", "profile", "text"]
     assert (report["schema"], report["kind"], report["profile"]) == ("remit.prompt/1", "generic", "v1")
@@ -339,27 +328,6 @@ def test_doctor_does_not_show_the_password_of_a_database(tmp_path: Path, address
 # the rest
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_prints_a_script_for_the_shell(shell: str, completions: dict[str, Ran]) -> None:
-    ran = completions[shell]
-    assert (ran.code, ran.err) == (0, "")
-    assert f"_REMIT_COMPLETE={shell}_complete" in ran.out
-
-
-@pytest.fixture(scope="session")
-def completions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
-    """The scripts; bash need not be there to print its script."""
-    shells = ("bash", "zsh", "fish", "tcsh")
-    answers = run_each(tmp_path_factory.mktemp("empty"), *(["completion", shell] for shell in shells))
-    return dict(zip(shells, answers, strict=True))
-
-
-def test_completion_for_another_shell_is_one_line(completions: dict[str, Ran]) -> None:
-    ran = completions["tcsh"]
-    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-    assert "'tcsh'" in ran.err
-
-
 def test_the_version_is_printed(tmp_path: Path) -> None:
     assert run_here(tmp_path, "--version") == (0, f"remit {__version__}\n", "")
 
@@ -380,13 +348,13 @@ def test_remit_alone_shows_its_help_and_ends_with_2(tmp_path: Path) -> None:
     assert "Commands:" in ran.err
 
 
-def test_the_first_page_of_help_explains_six_commands_and_names_the_others_in_a_line_for_each_group(
+def test_the_first_page_of_help_explains_eight_commands_and_names_the_others_in_a_line_for_each_group(
     tmp_path: Path,
 ) -> None:
     page = run_here(tmp_path, "--help").out
     assert max(map(len, page.splitlines())) <= 80
     assert len(page.splitlines()) <= 40
-    assert list(FRONT) == ["audit", "verify", "review", "install", "run", "serve"]
+    assert list(FRONT) == ["check", "merge", "verify", "install", "run", "review", "audit", "serve"]
     for name, (_, line) in FRONT.items():
         assert re.search(rf"^  {name} +{re.escape(line)}$", page, re.MULTILINE), name
         assert re.search(rf"^    remit {name}\b", page, re.MULTILINE), f"no example of {name}"
@@ -396,7 +364,10 @@ def test_the_first_page_of_help_explains_six_commands_and_names_the_others_in_a_
 
 def test_help_all_lists_every_command_with_a_line(tmp_path: Path) -> None:
     page = run_here(tmp_path, "help", "all").out
-    for name, (_, line) in COMMANDS.items():
+    for name, (_, line) in {
+        **FRONT,
+        **{name: about for group in GROUPS.values() for name, about in group.items()},
+    }.items():
         assert re.search(rf"^  {name} +{re.escape(line)}$", page, re.MULTILINE), name
     for ran, wanted in zip(
         run_each(tmp_path, ["help", "jobs", "logs"], ["help", "plan", "run"], ["help", "jbos"]),

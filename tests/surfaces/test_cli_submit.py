@@ -1,4 +1,4 @@
-"""`remit submit` with hostile values: a sentence and exit code 2, or a job; never a traceback."""
+"""`remit run --detach` with hostile values: a sentence and exit code 2, or a job; never a traceback."""
 
 from __future__ import annotations
 
@@ -28,8 +28,6 @@ def remit(address: str, project: Path, tmp_path: Path) -> Commands:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--delay", "inf"], "a delay must be from 0"),
-        (["--delay", "-1"], "a delay must be from 0"),
         (["--priority", "99999999999"], "a priority must be from"),
         (["--tree-max-tokens", "99999999999999999999"], "tree_max_tokens must be"),
         (["--tree-max-cost", "nan"], "tree_max_cost must be"),
@@ -44,7 +42,7 @@ def remit(address: str, project: Path, tmp_path: Path) -> Commands:
 )
 def test_what_cannot_be_kept_is_refused_in_a_sentence(remit: Commands, options: list[str], said: str) -> None:
     (remit.project / BYTES).mkdir()
-    ran = remit("submit", "generic", "go", *options)
+    ran = remit("run", "--detach", "generic", "go", *options)
     assert (ran.code, ran.out) == (2, "")
     assert said in " ".join(ran.err.split())
     assert "Traceback" not in ran.err
@@ -91,4 +89,4 @@ async def _submit(fleet: Fleet, task: str, *options: str, given: bytes | None = 
     with tempfile.TemporaryFile() as typed:
         typed.write(given or b"")
         typed.seek(0)
-        return await asyncio.to_thread(commands, "submit", "generic", task, *options, stdin=typed.fileno())
+        return await asyncio.to_thread(commands, "run", "--detach", "generic", task, *options, stdin=typed.fileno())

@@ -95,7 +95,7 @@ def working(remit: Commands, *words: str) -> Iterator[subprocess.Popen[str]]:
 @pytest.mark.parametrize("command", ["run", "worker"])
 def test_no_library_advertises_on_the_terminal(remit: Commands, command: str) -> None:
     if command == "worker":
-        assert remit("submit", "generic", "be bad", "--tools", "Read").code == 0
+        assert remit("run", "--detach", "generic", "be bad", "--tools", "Read").code == 0
     remit.is_fresh = True
     if command == "worker":
         _, shown = on_terminal(remit, 80, "worker", "--until-idle")
@@ -139,7 +139,7 @@ def test_lost_connections_are_not_reported_with_the_drivers_text(remit: Commands
     with working(remit) as worker:
         ours = "datname = current_database() AND application_name LIKE 'remit %'"
         rows(remit, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {ours}")
-        remit("submit", "generic", "be bad", "--tools", "Read")
+        remit("run", "--detach", "generic", "be bad", "--tools", "Read")
         until(remit, "SELECT 1 FROM remit.jobs WHERE state = 'finished'")
         worker.send_signal(signal.SIGTERM)
         _, said = worker.communicate(timeout=PATIENCE)
@@ -151,7 +151,7 @@ def test_lost_connections_are_not_reported_with_the_drivers_text(remit: Commands
 
 @pytest.mark.parametrize("queue", ["default", "nightly"])
 def test_following_logs_report_at_once_that_no_worker_takes_the_job(remit: Commands, queue: str) -> None:
-    remit("submit", "generic", "be bad", "--queue", queue)
+    remit("run", "--detach", "generic", "be bad", "--queue", queue)
     other = "default" if queue == "nightly" else "nightly"
     with working(remit, "--queue", other), remit.start("jobs", "logs", "-f", "1") as logs:
         until(
@@ -165,7 +165,7 @@ def test_following_logs_report_at_once_that_no_worker_takes_the_job(remit: Comma
 
 
 def test_following_logs_report_that_no_worker_continues_the_job(remit: Commands) -> None:
-    remit("submit", "generic", "be bad")
+    remit("run", "--detach", "generic", "be bad")
     rows(remit, "UPDATE remit.jobs SET state = 'running'")
     with remit.start("jobs", "logs", "-f", "1") as logs:
         until(
@@ -178,7 +178,7 @@ def test_following_logs_report_that_no_worker_continues_the_job(remit: Commands)
 
 
 def test_jobs_takes_the_options_of_its_list(remit: Commands) -> None:
-    remit("submit", "generic", "be bad")
+    remit("run", "--detach", "generic", "be bad")
     assert remit("jobs", "--format", "json") == remit("jobs", "list", "--format", "json")
     assert remit("jobs", "--state", "finished").out == "no jobs\n"
     assert "Commands:" in remit("jobs", "--help").out

@@ -17,7 +17,8 @@ from support.verify_commands import TOTAL, git, make_project
 
 from remit.checking import Options, check_text
 from remit.evidence.sources import open_sources
-from remit.reports.shapes import check_schema
+from remit.reports.layout import schema_of
+from remit.reports.shapes import CheckShape
 from remit.surfaces.cli import printing
 from remit.verifying import OPTIONS
 
@@ -240,7 +241,7 @@ class TestRepository:
 class TestFormats:
     def test_json_has_the_shape_of_a_check_with_the_profile_claims(self, remit: Remit) -> None:
         ran = remit("verify", "notes.md", "--format", "json")
-        jsonschema.validate(ran.json, check_schema())
+        jsonschema.validate(ran.json, schema_of(CheckShape))
         (result,) = ran.json["results"]
         assert (ran.code, ran.json["schema"], result["profile"]) == (1, "remit.check/1", "claims")
         assert result["revision"] == {"commit": None, "source": None, "absent": None}

@@ -61,7 +61,7 @@ def render(result: Result) -> str:
 
 
 def to_json(result: Result) -> bytes:
-    """Return the JSON form, which follows the schema that `remit dev schema result` prints."""
+    """Return the JSON form, which follows the schema that `remit prompt --schema` prints."""
     return msgspec.json.encode({"schema": SCHEMA} | msgspec.to_builtins(without_lines(result)))
 
 

@@ -231,7 +231,7 @@ def find_session(folders: Iterable[str], wanted: str = LAST) -> RecordedSession:
 def _how_to_record(folder: str) -> str:
     if os.path.lexists(os.path.join(folder, INSTALLED)):
         return "the hooks are installed, start a new session of Claude Code"
-    return "sessions are recorded by `remit orchestrate` and, after `remit install claude-code`, by Claude Code"
+    return "sessions are recorded by `remit run orchestrator` and, after `remit install claude-code`, by Claude Code"
 
 
 def _names(sessions: list[RecordedSession]) -> str:

@@ -9,7 +9,7 @@ import msgspec
 from remit.checking import Options
 from remit.configuration import Configuration
 from remit.contract.kinds import KINDS
-from remit.operations.declaration import PROGRAMS, Form, described
+from remit.operations.declaration import CLI, PROGRAMS, Form, described
 from remit.operations.documents import Profile
 from remit.reports.rules import PromptShape
 from remit.rules.instructions import instructions
@@ -31,6 +31,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     kind: Annotated[str, described(f"The kind of result: {', '.join(KINDS)}.")] = "generic"
     profile: Profile = None
     agent: Annotated[str, described("The agent that signs its result with this name.", metavar="NAME")] = ""
+    schema: Annotated[bool, described("Print the JSON Schema of a result instead.", on=CLI)] = False
     form: Form = "text"
 
 

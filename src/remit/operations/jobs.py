@@ -102,24 +102,14 @@ class Run(TreeLimits, frozen=True, kw_only=True):
     priority: Annotated[int, described("Higher comes first.")] = 0
     key: Annotated[str | None, described("An idempotency key: at most one job has it, until that job fails.")] = None
     parent: Annotated[int | None, described("The parent job.")] = None
+    detach: Annotated[bool, described("Put the job into the queue and return.", on=CLI)] = False
     form: Form = "text"
 
 
 class Submit(Run, frozen=True, kw_only=True):
     """A job to submit. For programs the policy is always `strict`: unknown definitions and tools are refused."""
 
-    delay: Annotated[float, described("Seconds to wait before the job may start.")] = 0
-
-
-class Orchestrate(TreeLimits, frozen=True, kw_only=True):
-    """A task for the orchestrator."""
-
-    task: Annotated[str, described("The task.", is_argument=True)]
-    repo: Annotated[str | None, described("The folder to work in; default: the current folder.", metavar="PATH")] = None
-    model: Annotated[str | None, described("The model of the orchestrator, as provider:model or a short name.")] = None
-    max_turns: Annotated[int, described("The maximum number of calls to its model.")] = 60
-    max_cost: Annotated[float | None, described("The maximum cost of the orchestrator itself, in US dollars.")] = None
-    form: Form = "text"
+    delay: Annotated[float, described("Seconds to wait before the job may start.", on=PROGRAMS)] = 0
 
 
 class ListJobs(msgspec.Struct, frozen=True, kw_only=True):

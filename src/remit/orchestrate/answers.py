@@ -152,9 +152,9 @@ async def _refuse_if_over(database: Database, job: int) -> None:
     """Raise UsageError if an orchestrator does not wait for answers any more, because its job failed or is gone."""
     row = await database.row("jobs.get", job=job)
     if row is None:
-        raise UsageError(f"job {job} and its questions were removed; start again with `remit orchestrate`")
+        raise UsageError(f"job {job} and its questions were removed; start again with `remit run orchestrator`")
     if row["state"] == "finished" and row["outcome"] != "completed":
         raise UsageError(
             f"job {job} has ended ({row['outcome']}), so its questions cannot be answered; continue it with "
-            f"`remit jobs retry {job}`, or start again with `remit orchestrate`"
+            f"`remit jobs retry {job}`, or start again with `remit run orchestrator`"
         )

@@ -284,7 +284,7 @@ async def submit(
     resolving: Resolving = Resolving(),  # noqa: B008 (it never changes)
     **options: Any,
 ) -> int:
-    """Put a job into the queue and return its number, as `remit submit` does. A worker runs it.
+    """Put a job into the queue and return its number, as `remit run --detach` does. A worker runs it.
 
     `agent` is a definition, None for a job without one; a definition that is unknown here is looked up by the worker.
     `options` are how it is queued (`key`, `priority`, `queue`, `delay`, `parent` and the limits of its tree) and the

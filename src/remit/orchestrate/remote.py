@@ -1,4 +1,4 @@
-"""Use a `remit serve` of another host from Python and from `remit submit --server`: its API over HTTP."""
+"""Use a `remit serve` of another host from Python: its API over HTTP."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import msgspec
 
 from remit.registry.definition import Brief, Definition, Plugin, Rejected, Skipped
 from remit.registry.lookup import Registry
-from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, schema_of, wrap_text
+from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
 
 _LABEL = 11
 
@@ -33,11 +33,6 @@ class AgentsShape(msgspec.Struct):
     skipped: Sequence[Skipped]
     warnings: Sequence[str]
     schema: Literal["remit.agents/1"] = "remit.agents/1"
-
-
-def brief_schema() -> dict[str, Any]:
-    """JSON Schema of a brief, as `remit agents explain --format json` prints it."""
-    return schema_of(Brief)
 
 
 def agents_shape(plugins: Iterable[Plugin], warnings: Sequence[str]) -> AgentsShape:

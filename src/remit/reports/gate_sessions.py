@@ -19,7 +19,6 @@ from remit.reports.layout import (
     display_width,
     escape_control,
     format_count,
-    schema_of,
     wrap_text,
 )
 
@@ -55,11 +54,6 @@ class DecisionShape(msgspec.Struct):
     exception: str | None
     window: WindowShape
     schema: Literal["remit.decision/1"] = "remit.decision/1"
-
-
-def decision_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a decision."""
-    return schema_of(DecisionShape)
 
 
 def decision_lines(decision: Mapping[str, Any], columns: int) -> Iterator[Line]:

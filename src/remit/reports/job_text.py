@@ -16,7 +16,6 @@ from remit.reports.layout import (
     display_width,
     escape_control,
     format_count,
-    schema_of,
     wrap_text,
 )
 from remit.secrets.scan import redact
@@ -97,11 +96,6 @@ class JobList(msgspec.Struct, kw_only=True):
 def jobs_shape(jobs: Sequence[Job]) -> JobList:
     """Return jobs in the JSON shape."""
     return JobList(jobs=[job_shape(job) for job in jobs])
-
-
-def job_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a job."""
-    return schema_of(JobShape)
 
 
 def list_lines(jobs: Sequence[Job], columns: int, hosts: Mapping[int, str] | None = None) -> Iterator[Line]:

@@ -12,7 +12,7 @@ from remit.merging.merge_data import Merge
 from remit.orchestrate.delegating import PlanResult
 from remit.orchestrate.plan import DelegationSpec, Plan, delegation_names, with_phase_defaults
 from remit.registry.definition import NO_CONTRACT
-from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, schema_of, wrap_text
+from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
 from remit.reports.merge.text import merge_text_lines
 from remit.secrets.scan import redact
 from remit.store.plans import Delegation, Escalation, JobUsage, PhaseRow
@@ -118,11 +118,6 @@ def _delegation(delegation: Delegation) -> dict[str, Any]:
 def question_shape(question: Escalation) -> QuestionShape:
     """Return a question in the JSON shape."""
     return QuestionShape(**{name: getattr(question, name) for name in QuestionShape.__struct_fields__})
-
-
-def plan_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a plan file."""
-    return schema_of(Plan)
 
 
 def plan_lines(result: PlanResult, uses: Mapping[int, JobUsage], columns: int) -> Iterator[Line]:

@@ -28,7 +28,7 @@ def rule_list_lines(rules: Sequence[type[Rule]], columns: int) -> Iterator[Line]
             Piece(f"{rule.name:<27} "),
             Piece(textwrap.shorten(rule.summary(), width, placeholder=" …"), "dim"),
         ]
-    yield [Piece(f"{len(rules)} rules; see `remit dev rules NAME`", "dim")]
+    yield [Piece(f"{len(rules)} rules; see `remit rules NAME`", "dim")]
 
 
 def rule_lines(rule: type[Rule], columns: int) -> Iterator[Line]:
@@ -83,14 +83,14 @@ class RuleShape(msgspec.Struct, kw_only=True):
 
 
 class RuleListShape(msgspec.Struct, kw_only=True):
-    """The output of `remit dev rules --format json`."""
+    """The output of `remit rules --format json`."""
 
     schema: Literal["remit.rules/1"] = "remit.rules/1"
     rules: list[RuleShape]
 
 
 class PromptShape(msgspec.Struct, kw_only=True):
-    """The output of `remit dev prompt --format json`."""
+    """The output of `remit prompt --format json`."""
 
     schema: Literal["remit.prompt/1"] = "remit.prompt/1"
     kind: str

@@ -23,7 +23,7 @@ from remit.evidence.model import (
     Seen,
     Then,
 )
-from remit.merging.merge_data import Merge, MergedFinding
+from remit.merging.merge_data import MergedFinding
 from remit.reports.accusations import why_text
 from remit.reports.layout import schema_of
 
@@ -310,16 +310,6 @@ def summary(verdicts: Sequence[Verdict]) -> SummaryShape:
         claims_by_outcome=count_outcomes(claims),
         claims_by_reliability=count_reliabilities(claims),
     )
-
-
-def check_schema() -> dict[str, Any]:
-    """JSON Schema of what `remit check --format json` prints."""
-    return schema_of(CheckShape)
-
-
-def merge_schema() -> dict[str, Any]:
-    """JSON Schema of what `remit merge --format json` prints."""
-    return schema_of(Merge)
 
 
 def result_schema() -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 A rule is one class in one file. Its docstring states the problem and the rationale, its `help` is the sentence
 sent back to the subagent, and its examples are edits of a valid document. The validator, the docs page,
-`remit dev rules NAME`, the prompt and the tests all read this one object.
+`remit rules NAME`, the prompt and the tests all read this one object.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def find(name: str) -> type[Rule]:
     """Return the rule with that name or code. Raise UsageError for another name."""
     known = find_name(name)
     if known is None:
-        raise UsageError(f"there is no rule {name!r}{did_you_mean(name, NAMES)}; `remit dev rules` lists all rules")
+        raise UsageError(f"there is no rule {name!r}{did_you_mean(name, NAMES)}; `remit rules` lists all rules")
     return load_rule(known)
 
 

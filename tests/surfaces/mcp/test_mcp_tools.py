@@ -20,8 +20,9 @@ from remit.dispatch.worker_settings import load_settings
 from remit.operations.declaration import argument_schema, arguments_on, object_schema
 from remit.operations.documents import Folders
 from remit.operations.served import TOOLS, Caller, Store
+from remit.reports.layout import schema_of
 from remit.reports.rules import rules_shape
-from remit.reports.shapes import check_schema
+from remit.reports.shapes import CheckShape
 from remit.rules.catalog import every_rule
 from remit.store import plans
 from remit.store.database import Database, open_database
@@ -112,7 +113,7 @@ def test_the_tools_are_the_promised_ones_with_valid_schemas() -> None:
 
 def test_the_schema_of_an_answer_is_the_schema_of_the_command() -> None:
     own = object_schema(TOOLS["check_result"].answer)
-    assert own["properties"] == check_schema()["$defs"]["CheckShape"]["properties"]
+    assert own["properties"] == schema_of(CheckShape)["$defs"]["CheckShape"]["properties"]
 
 
 @pytest.mark.parametrize("era", ERAS)

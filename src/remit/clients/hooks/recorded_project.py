@@ -35,7 +35,7 @@ class SessionProject:
         self._configured = configured
         data = configured["data"]
         of_data = [str(Path(data).absolute() / "gate")] if data else []
-        #: The folder of the client's sessions, and that of `remit orchestrate` if its data is elsewhere.
+        #: The folder of the client's sessions, and that of `remit run orchestrator` if its data is elsewhere.
         self.folders = [folder_of(root), *of_data]
 
     def settings(self) -> GateSettings:

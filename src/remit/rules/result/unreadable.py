@@ -17,7 +17,7 @@ class Unreadable(Rule):
     name = "unreadable"
     code = "RES000"
     level = "L1"
-    help = "Send the result as UTF-8 Markdown, or as JSON that follows `remit dev schema result`."
+    help = "Send the result as UTF-8 Markdown, or as JSON that follows `remit prompt --schema`."
     bad = (Example("review", edits=(("## Security Auditor Result\n", "{\n"),), expect=("unreadable",)),)
 
     def check(self, case: Case) -> Iterator[Fault]:

@@ -1,4 +1,4 @@
-"""`remit doctor` and `remit completion`."""
+"""`remit doctor`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import click
-from click.shell_completion import get_completion_class
 
 from remit import __version__
 from remit.clients.hooks.compiled import folder_of, project_of
@@ -24,7 +23,6 @@ from remit.registry.resolution import allow_list
 from remit.reports.formats import format_json
 from remit.reports.health_text import health_lines, settings_lines
 from remit.reports.layout import Line, Piece
-from remit.surfaces.cli.group import remit
 from remit.surfaces.cli.printing import SlowNotice, columns, form_option, print_lines, print_text
 
 #: The password in the address of a database: after the user name, or as a parameter.
@@ -117,19 +115,3 @@ def _definitions(registry: Registry) -> HealthFact:
     if rejected or registry.warnings:
         words += "; `remit agents list` shows the reasons"
     return HealthFact("definitions", "bad" if rejected else "odd" if registry.warnings else "good", words)
-
-
-@click.command("completion")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion_command(shell: str) -> int:
-    """Print the completion script of a shell.
-
-    \b
-    Examples:
-      eval "$(remit completion bash)"
-      remit completion fish > ~/.config/fish/completions/remit.fish
-    """
-    completer = get_completion_class(shell)
-    if completer is not None:
-        print_text(completer(remit, {}, "remit", "_REMIT_COMPLETE").source())
-    return 0

@@ -17,45 +17,44 @@ Table = Mapping[str, tuple[str, str]]
 
 #: Command -> (module and function, summary). `remit --help` explains these.
 FRONT: Table = {
-    "audit": ("audit.command", "List the untrue statements of your assistants."),
+    "check": ("check.command", "Check results against the contract and the checkout."),
+    "merge": ("merge.merge_command", "Merge results and SARIF files into one report."),
     "verify": ("verify.command", "Check whether what a text states about the code is true."),
-    "review": ("review.command", "Review a checkout and print one verified report."),
     "install": ("clients.install_command", "Verify what a client's assistant and subagents say."),
     "run": ("run.run_command", "Run a subagent on a task and wait for its result."),
+    "review": ("review.command", "Let subagents review a checkout; print one verified report."),
+    "audit": ("audit.command", "List the untrue statements of your assistants."),
     "serve": ("serve.serve_command", "Start the dashboard and the API."),
 }
 #: Heading -> command -> (module and function, summary). `remit --help` names these, `remit help all` explains them.
 GROUPS: dict[str, Table] = {
     "Results": {
-        "check": ("check.command", "Check results against the contract and the checkout."),
-        "merge": ("merge.merge_command", "Merge results and SARIF files into one report."),
         "dismiss": ("merge.dismiss_command", "Dismiss a finding with a reason that your team shares."),
         "restore": ("merge.restore_command", "Remove the dismissal of a finding."),
+        "rules": ("contract.rules_command", "List the rules of the contract, or explain one."),
+        "prompt": ("contract.prompt_command", "Print what an agent has to know to write a result."),
+        "convert": ("contract.convert_command", "Convert results to canonical Markdown or JSON."),
         "demo": ("demo.command", "Review an example shop, and show what was false."),
     },
     "Agents": {
         "agents": ("agents.command", "Show and check subagent definitions."),
-        "submit": ("job_commands.submit_command", "Put a job into the queue."),
         "worker": ("worker_commands.worker_command", "Run jobs from the queue."),
         "jobs": ("job_commands.jobs_command", "List, show, follow, cancel and continue jobs."),
         "plan": ("group.plan_command", "Run plans of delegations; show progress and questions."),
-        "orchestrate": ("run.orchestrate_command", "Let a model do a task by delegating it."),
     },
     "Clients": {
         "uninstall": ("clients.uninstall_command", "Remove everything that install added."),
         "gate": ("gate.command", "Show decisions on calls, and test or permit a call."),
-        "hook": ("clients.hook_command", "Handle a hook event; a client runs it."),
         "mcp": ("mcp.command", "Serve the checks to an assistant as an MCP server."),
     },
-    "Records": {},
     "Setup": {
         "doctor": ("doctor.doctor_command", "Check the installation and show the effective settings."),
-        "dev": ("contract.dev_command", "Show rules, prompts and schemas; convert results."),
-        "completion": ("doctor.completion_command", "Print the completion script of a shell."),
         "help": ("group.help_command", "Explain a command, or all of them (`remit help all`)."),
     },
 }
-COMMANDS: Table = {**FRONT, **{name: about for group in GROUPS.values() for name, about in group.items()}}
+#: Commands that programs run.
+HIDDEN: Table = {"hook": ("clients.hook_command", "Handle a hook event; a client runs it.")}
+COMMANDS: Table = {**FRONT, **{name: about for group in GROUPS.values() for name, about in group.items()}, **HIDDEN}
 #: Commands of `remit plan`: see `COMMANDS`.
 PLAN: Table = {
     "run": ("plan_commands.plan_command", "Run the plan in a file, or continue one."),
@@ -164,11 +163,14 @@ def remit() -> None:
 
     \b
     Examples:
-      remit audit                   what did my assistants say that was not so?
+      remit check answer.md         is the report of a subagent in order, and true?
+      remit merge results/          one report of many
       remit verify audit.md         are the claims of a text true?
-      remit review                  review the changes of this checkout
       remit install claude-code     verify what the assistant writes
       remit run code-explorer "how is a cart paid?"
+      remit review                  let subagents review the changes of this checkout
+      remit audit                   what did my assistants say that was not so?
+      remit serve                   see jobs, plans and sessions in the browser
     """
 
 

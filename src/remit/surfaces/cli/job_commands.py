@@ -1,9 +1,8 @@
-"""`remit jobs`, `cancel`, `retry`, `submit` and `logs`."""
+"""`remit jobs` and its commands, and what they share with `remit run`."""
 
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -15,17 +14,14 @@ from remit.dispatch.finish import remove_orphans
 from remit.dispatch.worker_settings import Settings
 from remit.errors import UsageError
 from remit.operations.jobs import (
-    AcceptedJob,
     Cancel,
     JobNumber,
     ListJobs,
     Run,
-    Submit,
     cancel_job,
     cancel_plan,
     list_jobs,
     retry_job,
-    submit_job,
 )
 from remit.registry import resolution
 from remit.registry.lookup import load_registry, misspelt
@@ -222,33 +218,6 @@ def with_task(wanted: T) -> T:
 def task_text(task: str) -> str:
     """Return the task; for `-`, the text of standard input."""
     return task if task != "-" else read_file(None).decode("utf-8", "replace")
-
-
-@click.command("submit")
-@operation_options(Submit)
-def submit_command(wanted: Submit) -> int:
-    """Put a job for AGENT into the queue and return. TASK is the prompt, or - for standard input.
-
-    Without AGENT, the job has no definition. An AGENT that is unknown here is looked up by the worker of the job.
-
-    \b
-    Examples:
-      remit submit code-explorer "trace the login flow"
-      remit submit qa-engineer "review the last commit" --key review-1a2b --priority 5
-    """
-    named = with_task(wanted)
-
-    async def work(database: Database, settings: Settings) -> tuple[AcceptedJob, str]:
-        accepted = await submit_job(database, settings, Path(wanted.repo or "."), named)
-        return accepted, await no_worker_notice(database, settings, accepted.job.queue)
-
-    (job, is_new), warning = with_database(work)
-    print_answer(
-        wanted.form, job_shape(job), f"job {job.id} {'waits' if is_new else 'already has this key'} ({job.agent})"
-    )
-    if warning:
-        click.echo(warning, err=True)
-    return 0
 
 
 _POLL_SECONDS = 0.5

@@ -1,4 +1,4 @@
-"""`remit run` and `remit orchestrate`: submit a job, show its progress, and wait for its result."""
+"""`remit run`: submit a job, show its progress, and wait for its result."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -24,11 +24,12 @@ from remit.configuration import load
 from remit.contract.outcome import failure_in
 from remit.dispatch.submit import submit
 from remit.dispatch.worker_settings import Settings
-from remit.operations.jobs import Orchestrate, Run, queueing_of, submit_job
+from remit.errors import UsageError
+from remit.operations.jobs import AcceptedJob, Run, queueing_of, submit_job
 from remit.orchestrate.answers import open_questions_of
 from remit.orchestrate.orchestrator_tools import orchestrator_prompt
 from remit.registry.definition import ORCHESTRATOR
-from remit.registry.lookup import Registry, load_registry
+from remit.registry.lookup import load_registry
 from remit.registry.resolution import allow_list
 from remit.reports.formats import format_json
 from remit.reports.job_text import event_lines, job_lines, job_shape
@@ -39,7 +40,7 @@ from remit.store.database import Database
 from remit.store.events import Event, follow
 from remit.store.jobs import Job
 from remit.store.plans import Escalation
-from remit.surfaces.cli.job_commands import task_text, with_task
+from remit.surfaces.cli.job_commands import no_worker_notice, task_text, with_task
 from remit.surfaces.cli.printing import columns, operation_options, print_answer, print_lines, print_text
 from remit.surfaces.cli.with_database import with_database
 
@@ -213,11 +214,13 @@ _POLL_SECONDS = 1.0
 def run_command(wanted: Run) -> int:
     """Run AGENT on TASK, wait for its result and check it. TASK may be - for standard input.
 
-    Without AGENT, the job has no definition: the default prompt, and all tools that the worker allows.
+    Without AGENT, the job has no definition: the default prompt, and all tools that the worker allows. The AGENT
+    `orchestrator` is a model that does TASK by delegating it to subagents: it can delegate, read results, ask you,
+    report and record progress, and reads and edits files only as far as the gate allows.
 
     If a worker is alive, it runs the job; otherwise this command does. Ctrl-C asks whether to leave the job to a
-    worker or to cancel it. The exit code is 0 if the job completed and its result was accepted; it is 1 if the result
-    has the status FAILED.
+    worker or to cancel it. With --detach, the job is left in the queue at once. The exit code is 0 if the job
+    completed, its result was accepted and no question is open; it is 1 if the result has the status FAILED.
 
     \b
     Examples:
@@ -225,8 +228,14 @@ def run_command(wanted: Run) -> int:
       remit run security-auditor "audit src/auth" --model openai:gpt-5.2 --max-cost 0.50
       remit run backend-specialist "fix the failing test" --isolation worktree
       remit run "count the TODO comments" --no-contract
+      remit run qa-engineer "review the last commit" --detach --key review-1a2b
+      remit run orchestrator "add a discount code to the shop, with tests"
     """
+    if len(wanted.words) == 2 and wanted.words[0] == ORCHESTRATOR:
+        return _run_orchestrator(wanted)
     named = with_task(wanted)
+    if wanted.detach:
+        return _detach(wanted, lambda database, settings: submit_job(database, settings, _folder(named), named))
     finished = with_database(lambda database, settings: _run(database, settings, named))
     if finished is None:
         return 130
@@ -236,12 +245,31 @@ def run_command(wanted: Run) -> int:
     return 0 if job.outcome == "completed" and job.verdict == "accept" and failure_in(job.result) is None else 1
 
 
+def _folder(wanted: Run) -> Path:
+    return Path(wanted.repo or ".")
+
+
+def _detach(wanted: Run, submit_it: Callable[[Database, Settings], Awaitable[AcceptedJob]]) -> int:
+    """Put a job into the queue, and print it."""
+
+    async def work(database: Database, settings: Settings) -> tuple[AcceptedJob, str]:
+        accepted = await submit_it(database, settings)
+        return accepted, await no_worker_notice(database, settings, accepted.job.queue)
+
+    (job, is_new), warning = with_database(work)
+    state = "waits" if is_new else "already has this key"
+    print_answer(wanted.form, job_shape(job), f"job {job.id} {state} ({job.agent})")
+    if warning:
+        click.echo(warning, err=True)
+    return 0
+
+
 async def _run(database: Database, settings: Settings, wanted: Run) -> tuple[Job, list[dict[str, Any]]] | None:
     """Submit the job and wait for it. Return None if it was left to a worker."""
     from remit.orchestrate.local_worker import ensure_worker
 
     async with ensure_worker(database, settings, wanted.queue, concurrency=1) as queue:
-        job, is_new = await submit_job(database, settings, Path(wanted.repo or "."), wanted, first_queue=queue)
+        job, is_new = await submit_job(database, settings, _folder(wanted), wanted, first_queue=queue)
         if not is_new:
             click.echo(f"remit: job {job.id} already has this key; waiting for it", err=True)
             if queue is not None:
@@ -292,20 +320,26 @@ async def _show(database: Database, job: int, progress: ProgressDisplay) -> None
             return
 
 
-@click.command("orchestrate")
-@operation_options(Orchestrate)
-def orchestrate_command(wanted: Orchestrate) -> int:
-    """Let a model do TASK by delegating it to subagents.
+#: What the job of an orchestrator has by itself.
+_NOT_OF_AN_ORCHESTRATOR = {
+    "system": "--system",
+    "allowed_tools": "--tools",
+    "kind": "--kind",
+    "profile": "--profile",
+    "contract": "--no-contract",
+    "contract_version": "--contract",
+    "isolation": "--isolation",
+}
+_ORCHESTRATOR_TURNS = 60
 
-    The model can delegate, read results, ask you, report and record progress. It reads and edits files only as far as
-    the gate allows. Open questions stay until you answer them (`remit plan questions`, `remit plan answer`). Ctrl-C
-    asks whether to leave the job to a worker or to cancel it. The exit code is 0 if the job completed and asks nothing.
 
-    \b
-    Examples:
-      remit orchestrate "add a discount code to the shop, with tests"
-      remit orchestrate - --model opus < task.md
-    """
+def _run_orchestrator(wanted: Run) -> int:
+    """Let a model do a task by delegating it. Open questions stay until a person answers them."""
+    given = [option for name, option in _NOT_OF_AN_ORCHESTRATOR.items() if getattr(wanted, name) is not None]
+    if given:
+        raise UsageError(f"{', '.join(given)} has no effect on an orchestrator: it gets its own prompt and tools")
+    if wanted.detach:
+        return _detach(wanted, lambda database, settings: _submit_orchestrator(database, settings, wanted))
     ran = with_database(lambda database, settings: _orchestrate(database, settings, wanted))
     if ran is None:
         return 130
@@ -319,42 +353,40 @@ def orchestrate_command(wanted: Orchestrate) -> int:
     return 0 if job.outcome == "completed" and not questions else 1
 
 
-def _registry() -> Registry:
-    """Return the definitions that the orchestrator may delegate to: those of the plugin path and the team."""
+async def _submit_orchestrator(
+    database: Database, settings: Settings, wanted: Run, first_queue: str | None = None
+) -> AcceptedJob:
     configured = load()
-    return load_registry(configured["plugin_path"], allow_list(configured, None))
+    # It may delegate to the definitions of the plugin path and to the team.
+    registry = load_registry(configured["plugin_path"], allow_list(configured, None))
+    limits = {name: getattr(wanted, f"max_{name}") for name in ("tokens", "cost", "seconds")}
+    request: dict[str, Any] = {
+        "prompt": task_text(wanted.words[1]),
+        "system": orchestrator_prompt(registry),
+        "allowed_tools": [],
+        "model": wanted.model,
+        "max_turns": wanted.max_turns or _ORCHESTRATOR_TURNS,
+        "runner": ORCHESTRATOR,
+        "limits": {name: limit for name, limit in limits.items() if limit is not None} or None,
+    }
+    queueing = queueing_of(wanted)._replace(first_queue=first_queue, agent=ORCHESTRATOR)
+    submitted = await submit(database, request, settings, _folder(wanted), queueing=queueing)
+    return AcceptedJob(await jobs.get(database, submitted.id), submitted.is_new)
 
 
-async def _orchestrate(
-    database: Database, settings: Settings, wanted: Orchestrate
-) -> tuple[Job, list[Escalation]] | None:
+async def _orchestrate(database: Database, settings: Settings, wanted: Run) -> tuple[Job, list[Escalation]] | None:
     """Submit the job of the orchestrator and wait for it. Return None if it was left to a worker."""
     from remit.orchestrate.local_worker import LocalWorker, ensure_worker, short_poll_worker
     from remit.orchestrate.orchestrator import build_orchestrator
 
     own_queue = f"run-{uuid.uuid4()}"
-    request: dict[str, Any] = {
-        "prompt": task_text(wanted.task),
-        "system": orchestrator_prompt(_registry()),
-        "allowed_tools": [],
-        "model": wanted.model,
-        "max_turns": wanted.max_turns,
-        "runner": ORCHESTRATOR,
-        "limits": {"cost": wanted.max_cost} if wanted.max_cost is not None else None,
-    }
-    submitted = await submit(
-        database,
-        request,
-        settings,
-        Path(wanted.repo or "."),
-        queueing=queueing_of(wanted)._replace(first_queue=own_queue, agent="orchestrator"),
-    )
+    accepted = await _submit_orchestrator(database, settings, wanted, own_queue)
     async with ensure_worker(database, settings) as queue:
         # A separate worker, so that subagents never wait for the slot of the orchestrator.
         runners = {ORCHESTRATOR: build_orchestrator(queue)}
         async with LocalWorker(short_poll_worker(database, settings, own_queue, runners=runners)) as local:
             local.start()
-            is_finished = await wait_for_job(database, submitted.id)
+            is_finished = await wait_for_job(database, accepted.job.id)
     if not is_finished:
         return None
-    return await jobs.get(database, submitted.id), await open_questions_of(database, submitted.id)
+    return await jobs.get(database, accepted.job.id), await open_questions_of(database, accepted.job.id)

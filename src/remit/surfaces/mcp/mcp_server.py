@@ -90,7 +90,7 @@ class TranscriptShape(msgspec.Struct, kw_only=True):
 
 
 def all_rules() -> str:
-    """Return all rules, as `remit dev rules --format json` prints them."""
+    """Return all rules, as `remit rules --format json` prints them."""
     return format_json(rules_shape(every_rule()))
 
 
