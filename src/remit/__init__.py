@@ -72,5 +72,13 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         from importlib import import_module
 
-        return getattr(import_module(_MODULES[name]), name)
+        try:
+            return getattr(import_module(_MODULES[name]), name)
+        except ModuleNotFoundError as error:
+            from remit.errors import EnvironmentBroken
+            from remit.extras import missing_extra, need_of
+
+            if extra := missing_extra(error):
+                raise EnvironmentBroken(f"remit.{name} needs {need_of(extra)}") from None
+            raise
     raise AttributeError(f"module 'remit' has no attribute {name!r}")

@@ -7,6 +7,17 @@ from importlib.metadata import PackageNotFoundError, distribution
 from urllib.parse import unquote, urlsplit
 
 _FROM_HERE = "direct_url.json"
+#: Package -> the extra that installs it
+_PACKAGES = {
+    **dict.fromkeys(("anyio", "psycopg", "psycopg_pool", "procrastinate", "pydantic_ai"), "run"),
+    **dict.fromkeys(("httptools", "starlette", "uvicorn"), "serve"),
+    **dict.fromkeys(("mcp", "mcp_types"), "mcp"),
+}
+
+
+def missing_extra(error: ModuleNotFoundError) -> str:
+    """Return the extra whose package was not found; empty for any other module."""
+    return _PACKAGES.get(str(error.name).partition(".")[0], "")
 
 
 def install_command(extra: str, origin: str | None = None) -> str:

@@ -23,7 +23,7 @@ from remit.dispatch.worker_settings import load_settings
 from remit.orchestrate.review_team import REVIEWERS
 from remit.reports.layout import plain_lines
 from remit.store.database import open_database
-from remit.surfaces.cli.demo import review_shop
+from remit.surfaces.cli.playing import review_shop
 
 pytestmark = pytest.mark.process
 

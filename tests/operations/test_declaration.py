@@ -24,7 +24,8 @@ from remit.operations.declaration import (
     fields_on,
 )
 from remit.operations.documents import Check, Verify
-from remit.operations.jobs import Answer, Cancel, JobNumber, ListJobs, ListQuestions, Run
+from remit.operations.job_fields import Run
+from remit.operations.jobs import Answer, Cancel, JobNumber, ListJobs, ListQuestions
 from remit.operations.merge import MergeDocuments
 from remit.operations.served import OPERATIONS, TOOLS
 from remit.surfaces.cli.group import remit as commands

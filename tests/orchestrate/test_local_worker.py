@@ -15,12 +15,12 @@ from test_orchestrator import ME, answers, delegate, submitted
 from remit.dispatch.submit import Resolving
 from remit.dispatch.worker import Worker
 from remit.errors import EnvironmentBroken
-from remit.operations.jobs import Orchestrate
+from remit.operations.job_fields import Run
 from remit.orchestrate import delegating
 from remit.orchestrate.local_worker import LocalWorker, ensure_worker
 from remit.orchestrate.orchestrator import build_orchestrator
 from remit.registry.definition import ORCHESTRATOR
-from remit.surfaces.cli import run as run_module
+from remit.surfaces.cli import running
 from remit.surfaces.cli.plan_commands import drive_with_progress
 
 pytest_plugins = ("support.running",)
@@ -79,9 +79,11 @@ async def test_an_orchestrator_whose_spare_worker_died_gets_an_error(play: Play)
 @pytest.mark.usefixtures("dying")
 async def test_remit_orchestrate_ends_with_the_error_of_its_worker(play: Play) -> None:
     async with play() as fleet, asyncio.timeout(PATIENCE):
-        wanted = Orchestrate(task="look after the house", repo=str(fleet.project), model=ANTHROPIC, max_turns=3)
+        wanted = Run(
+            words=["orchestrator", "look after the house"], repo=str(fleet.project), model=ANTHROPIC, max_turns=3
+        )
         with pytest.raises(EnvironmentBroken, match=DIED):
-            await run_module._orchestrate(fleet.database, fleet.settings, wanted)
+            await running._orchestrate(fleet.database, fleet.settings, wanted)
 
 
 @pytest.mark.usefixtures("dying")

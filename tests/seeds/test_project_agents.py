@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from remit.operations.jobs import Run
+from remit.operations.job_fields import Run
 from remit.surfaces.cli.group import remit
 from remit.surfaces.cli.job_commands import with_task
 

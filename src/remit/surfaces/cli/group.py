@@ -39,7 +39,7 @@ GROUPS: dict[str, Table] = {
     "Agents": {
         "agents": ("agents.command", "Show and check subagent definitions."),
         "worker": ("worker_commands.worker_command", "Run jobs from the queue."),
-        "jobs": ("job_commands.jobs_command", "List, show, follow, cancel and continue jobs."),
+        "jobs": ("group.jobs_command", "List, show, follow, cancel and continue jobs."),
         "plan": ("group.plan_command", "Run plans of delegations; show progress and questions."),
     },
     "Clients": {
@@ -61,6 +61,15 @@ PLAN: Table = {
     "progress": ("progress.command", "Show the progress of the work and the next action."),
     "questions": ("plan_commands.questions_command", "List the open questions of plans."),
     "answer": ("plan_commands.answer_command", "Answer a question of a plan."),
+}
+#: Commands of `remit jobs`: see `COMMANDS`.
+JOBS: Table = {
+    "list": ("job_commands.list_command", "List jobs, the newest first."),
+    "show": ("job_commands.show", "Show one job with its result, finished or not."),
+    "logs": ("job_commands.logs_command", "Show the events of a job."),
+    "cancel": ("job_commands.cancel_command", "Cancel a job, or a plan."),
+    "retry": ("job_commands.retry_command", "Continue a job that did not complete."),
+    "prune": ("job_commands.prune", "Remove old finished jobs."),
 }
 #: Characters of the line about a command in a group.
 _MAX_LINE = 54
@@ -136,6 +145,18 @@ class RemitCommands(LazyCommands):
             formatter.write_dl([(f"{title:<{width}}", ", ".join(names)) for title, names in GROUPS.items()])
 
 
+class JobCommands(LazyCommands):
+    """The commands of `remit jobs`; options without a command are those of `list`."""
+
+    table = JOBS
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Insert `list`."""
+        if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
 class PlanCommands(LazyCommands):
     """The commands of `remit plan`."""
 
@@ -171,6 +192,22 @@ def remit() -> None:
       remit review                  let subagents review the changes of this checkout
       remit audit                   what did my assistants say that was not so?
       remit serve                   see jobs, plans and sessions in the browser
+    """
+
+
+@click.group("jobs", cls=JobCommands)
+def jobs_command() -> None:
+    """List jobs, show one, follow it, cancel it or continue it.
+
+    \b
+    Examples:
+      remit jobs                    list the newest jobs
+      remit jobs --state queued     list queued jobs (options as in `remit jobs list`)
+      remit jobs show 12            show one job with its result
+      remit jobs logs -f 12         follow its events
+      remit jobs cancel 12
+      remit jobs retry 12
+      remit jobs prune --days 30    remove old jobs
     """
 
 

@@ -13,11 +13,11 @@ from remit.configuration import load, split_path
 from remit.dispatch.finish import remove_orphans
 from remit.dispatch.worker_settings import Settings
 from remit.errors import UsageError
+from remit.operations.job_fields import Run
 from remit.operations.jobs import (
     Cancel,
     JobNumber,
     ListJobs,
-    Run,
     cancel_job,
     cancel_plan,
     list_jobs,
@@ -34,7 +34,6 @@ from remit.store.events import Event, events_since, follow
 from remit.store.jobs import Job
 from remit.surfaces.cli.named_files import read_file
 from remit.surfaces.cli.printing import (
-    ListFirst,
     can_ask,
     columns,
     form_option,
@@ -48,23 +47,7 @@ from remit.surfaces.cli.with_database import with_database
 T = TypeVar("T", bound=Run)
 
 
-@click.group("jobs", cls=ListFirst)
-def jobs_command() -> None:
-    """List jobs, show one, follow it, cancel it or continue it.
-
-    \b
-    Examples:
-      remit jobs                    list the newest jobs
-      remit jobs --state queued     list queued jobs (options as in `remit jobs list`)
-      remit jobs show 12            show one job with its result
-      remit jobs logs -f 12         follow its events
-      remit jobs cancel 12
-      remit jobs retry 12
-      remit jobs prune --days 30    remove old jobs
-    """
-
-
-@jobs_command.command("list")
+@click.command("list")
 @operation_options(ListJobs)
 def list_command(wanted: ListJobs) -> int:
     """List jobs, the newest first.
@@ -84,7 +67,7 @@ def list_command(wanted: ListJobs) -> int:
     return 0
 
 
-@jobs_command.command("show")
+@click.command("show")
 @operation_options(JobNumber)
 def show(wanted: JobNumber) -> int:
     """Show one job with its result, finished or not.
@@ -104,7 +87,7 @@ def show(wanted: JobNumber) -> int:
     return 0
 
 
-@jobs_command.command("prune")
+@click.command("prune")
 @click.option(
     "--days",
     type=click.IntRange(0, 36_500),
@@ -140,7 +123,7 @@ def prune(days: int, form: str, *, is_sure: bool) -> int:
     return 0
 
 
-@jobs_command.command("cancel")
+@click.command("cancel")
 @operation_options(Cancel)
 def cancel_command(wanted: Cancel) -> int:
     """Cancel a job: a queued job never starts, a running job is stopped within a second.
@@ -170,7 +153,7 @@ def cancel_command(wanted: Cancel) -> int:
     return 0
 
 
-@jobs_command.command("retry")
+@click.command("retry")
 @operation_options(JobNumber)
 def retry_command(wanted: JobNumber) -> int:
     """Continue a job that did not complete, or let it correct its result.
@@ -223,7 +206,7 @@ def task_text(task: str) -> str:
 _POLL_SECONDS = 0.5
 
 
-@jobs_command.command("logs")
+@click.command("logs")
 @click.argument("job", type=int)
 @click.option("--follow", "-f", is_flag=True, help="Continue until the job is finished.")
 @form_option()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-from remit.surfaces.mcp.mcp_server import serve_standard_streams
-
 
 @click.command("mcp")
 @click.option("--read-only", "is_read_only", is_flag=True, help="Leave out the tools that change something.")
@@ -21,5 +19,7 @@ def command(*, is_read_only: bool) -> int:
       remit mcp
       remit mcp --read-only
     """
+    from remit.surfaces.mcp.mcp_server import serve_standard_streams  # late: it needs the extra remit[mcp]
+
     serve_standard_streams(is_read_only=is_read_only)
     return 0
