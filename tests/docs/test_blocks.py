@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -267,7 +267,8 @@ def load_toml(block: Block, folder: Path) -> None:
     place = folder / f"line-{block.line}"
     place.mkdir()
     (place / name).write_text(block.text, encoding="utf-8")
-    why = refusal(place)
+    is_named = block.notes.get("file") not in (None, "", "remit.toml", "pyproject.toml")
+    why = refusal(place, {"REMIT_CONFIG": str(place / name)} if is_named else {})
     if "refused" in block.notes:
         assert why is not None, f"{block}: it is not refused"
     else:
@@ -288,10 +289,10 @@ def load_plan(block: Block, folder: Path) -> None:
         read_plan(written, resolution.open_registry("", AllowList(OFFERED)))
 
 
-def refusal(place: Path) -> str | None:
+def refusal(place: Path, variables: Mapping[str, str]) -> str | None:
     """Return why the configuration in a folder is refused, or None."""
     try:
-        settings = load(place, {})
+        settings = load(place, variables)
         from_configuration(settings)
         Options(
             profile=settings["profile"],

@@ -20,7 +20,7 @@ from remit.orchestrate import delegating
 from remit.orchestrate.local_worker import LocalWorker, ensure_worker
 from remit.orchestrate.orchestrator import build_orchestrator
 from remit.registry.definition import ORCHESTRATOR
-from remit.surfaces.cli import running
+from remit.surfaces.cli import waiting_runs
 from remit.surfaces.cli.plan_commands import drive_with_progress
 
 pytest_plugins = ("support.running",)
@@ -83,7 +83,7 @@ async def test_remit_orchestrate_ends_with_the_error_of_its_worker(play: Play) -
             words=["orchestrator", "look after the house"], repo=str(fleet.project), model=ANTHROPIC, max_turns=3
         )
         with pytest.raises(EnvironmentBroken, match=DIED):
-            await running._orchestrate(fleet.database, fleet.settings, wanted)
+            await waiting_runs._orchestrate(fleet.database, fleet.settings, wanted)
 
 
 @pytest.mark.usefixtures("dying")

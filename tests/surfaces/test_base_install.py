@@ -67,7 +67,7 @@ def folder(tmp_path: Path) -> Path:
         (("gate", "check", "--help"), 0),
         (("rules",), 0),
         (("help", "all"), 0),
-        *(((command, "--help"), 0) for command in ("run", "review", "mcp", "jobs", "plan", "demo")),
+        *(((command, "--help"), 0) for command in ("run", "review", "serve", "mcp", "jobs", "plan", "worker", "demo")),
     ],
 )
 def test_a_command_needs_no_extra(folder: Path, words: tuple[str, ...], code: int) -> None:

@@ -1,4 +1,4 @@
-"""The fixed JSON shapes as types; both the JSON output and `remit dev schema` come from them."""
+"""The fixed JSON shapes as types; the JSON output comes from them."""
 
 from __future__ import annotations
 

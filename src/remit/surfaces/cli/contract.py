@@ -18,7 +18,7 @@ from remit.reports.formats import format_json
 from remit.reports.rules import rule_lines, rule_list_lines, rules_shape
 from remit.reports.shapes import result_schema
 from remit.rules.catalog import every_rule, find
-from remit.surfaces.cli.printing import columns, operation_options, print_answer, print_text
+from remit.surfaces.cli.printing import Words, columns, operation_options, print_answer, print_text
 
 
 @click.command("rules")
@@ -40,7 +40,7 @@ def rules_command(wanted: ExplainRule) -> int:
 
 @click.command("convert")
 @click.argument("file", metavar="FILE")
-@click.option("--to", "form", type=click.Choice(["json", "markdown"]), required=True, help="The format to write.")
+@click.option("--to", "form", type=Words(["json", "markdown"]), required=True, help="The format to write.")
 def convert_command(file: str, form: str) -> int:
     """Convert results to canonical Markdown or JSON.
 

@@ -189,7 +189,7 @@ def remit() -> None:
       remit verify audit.md         are the claims of a text true?
       remit install claude-code     verify what the assistant writes
       remit run code-explorer "how is a cart paid?"
-      remit review                  let subagents review the changes of this checkout
+      remit review                  let subagents review this branch
       remit audit                   what did my assistants say that was not so?
       remit serve                   see jobs, plans and sessions in the browser
     """

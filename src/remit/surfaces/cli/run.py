@@ -30,6 +30,6 @@ def run_command(wanted: Run) -> int:
       remit run qa-engineer "review the last commit" --detach --key review-1a2b
       remit run orchestrator "add a discount code to the shop, with tests"
     """
-    from remit.surfaces.cli.running import run_and_print  # late: it needs the extra remit[run]
+    from remit.surfaces.cli.waiting_runs import run_and_print  # late: it needs the extra remit[run]
 
     return run_and_print(wanted)

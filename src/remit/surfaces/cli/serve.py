@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from remit.dispatch.worker_settings import Settings
-from remit.store.database import Database
 from remit.surfaces.cli.printing import print_text
 from remit.surfaces.cli.with_database import with_database
+
+if TYPE_CHECKING:
+    from remit.dispatch.worker_settings import Settings
+    from remit.store.database import Database
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

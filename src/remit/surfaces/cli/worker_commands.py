@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
 import click
 
 from remit.configuration import load
 from remit.dispatch.health import missing_key
-from remit.dispatch.worker_settings import Settings
 from remit.registry.definition import ORCHESTRATOR
 from remit.registry.resolution import reload_registry
 from remit.reports.layout import escape_control
 from remit.secrets.scan import redact
-from remit.store.database import Database
 from remit.surfaces.cli.with_database import with_database
+
+if TYPE_CHECKING:
+    from remit.dispatch.worker_settings import Settings
+    from remit.store.database import Database
 
 log = logging.getLogger("remit.worker")
 
