@@ -184,7 +184,7 @@ def remit() -> None:
 
     \b
     Examples:
-      remit check answer.md         is the report of a subagent in order, and true?
+      remit check answer.md         is the report in order, and true?
       remit merge results/          one report of many
       remit verify audit.md         are the claims of a text true?
       remit install claude-code     verify what the assistant writes
