@@ -160,7 +160,6 @@ GRANTS = {
     "gate.exceptions": "[]",
     "gate.others": '"off"',
     "gate.under_contract": '["x"]',
-    "notices.webhook": '"http://127.0.0.1:1/"',
     "takeover_seconds": "1",
     "shutdown_seconds": "1",
 }

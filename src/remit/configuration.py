@@ -95,12 +95,6 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("limits.cost", "number", 0, "cost of one job in US dollars; 0: no limit"),
     Setting("limits.seconds", "number", 0, "duration of one job in seconds; 0: no limit"),
     Setting(
-        "budget.day",
-        "number",
-        0,
-        "cost of all jobs of one day in US dollars: the overview shows it, and a notice is sent at 80 percent; 0: none",
-    ),
-    Setting(
         "database_url", "text", "", "URL of a shared PostgreSQL server; empty: an embedded server in the data folder"
     ),
     Setting("data", "text", "", "the data folder; empty: .remit in the root of the project"),
@@ -145,8 +139,6 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("paths.code", "list", [], "more globs of files that are code, whatever else they match", "adds"),
     Setting("paths.tests", "list", [], "more globs of tests", "adds"),
     Setting("paths.spec", "list", [], "more globs of specifications", "adds"),
-    Setting("notices.webhook", "text", "", "URL that gets questions, finished plans, budgets and critical findings"),
-    Setting("notices.link", "text", "http://127.0.0.1:8321", "address of the server that the links of notices lead to"),
     Setting("gate.mode", "text", "standard", "what Remit does: verify, standard, strict or observe", "sets"),
     Setting("gate.limits", "numbers", {}, "how much an orchestrator may do itself: limit = number"),
     Setting("gate.agents", "table", {}, "the agent for each kind of work: role = agent"),

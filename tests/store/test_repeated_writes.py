@@ -16,7 +16,6 @@ from support.fleet import Store, submitted
 from support.postgres import Postgres
 
 from remit import testing
-from remit.dispatch import webhook
 from remit.dispatch.submit import Queueing
 from remit.evidence.receipts import Receipt
 from remit.store import jobs, workers
@@ -35,10 +34,7 @@ from remit.store.transcript import (
 OTHER = "00000000-0000-0000-0000-000000000002"
 WORKER = "00000000-0000-0000-0000-000000000001"
 Step = Callable[[Database, Job], Coroutine[Any, Any, object]]
-TABLES = (
-    *("jobs", "messages", "tool_calls", "receipts", "results", "events", "workers", "slots"),
-    "outbox",
-)
+TABLES = ("jobs", "messages", "tool_calls", "receipts", "results", "events", "workers", "slots")
 
 
 class Forgetful(Database):
@@ -120,13 +116,6 @@ async def _given_back(database: Database, job: Job) -> None:
     await jobs.give_back(database, job.id, job.attempt)
 
 
-async def _notice(database: Database, _: Job) -> None:
-    await webhook.note_day_budget(database, 1.0)
-    async with database.transaction() as connection:
-        await connection.execute("SELECT remit.add_notice('plan', 'plan-1', '{}')")
-    await database.rows("notices.sent", notice=1)
-
-
 STEPS: list[Step] = [
     _message,
     _begun,
@@ -139,7 +128,6 @@ STEPS: list[Step] = [
     _registered,
     _finished,
     _given_back,
-    _notice,
 ]
 
 

@@ -29,7 +29,6 @@ from psycopg_pool import AsyncConnectionPool
 
 from remit.aio import cancel_and_wait
 from remit.configuration import load
-from remit.dispatch import webhook
 from remit.dispatch.attempt import Attempt, Runner
 from remit.dispatch.failpoints import failpoint
 from remit.dispatch.finish import fail_job, stop_job
@@ -68,8 +67,6 @@ _POLL_SECONDS = 1.0
 _CANCEL_SECONDS = 5.0
 #: A worker without a heartbeat for this share of `takeover_seconds` counts as dead.
 _DEAD_SHARE = 0.6
-#: How long a worker that stops sends the last notices.
-_LAST_NOTICES_SECONDS = 10.0
 
 
 def preload() -> None:
@@ -159,32 +156,12 @@ class Worker:
 
     async def _work_and_watch(self, heartbeat: HeartbeatThread, *, until_idle: bool) -> None:
         watch = asyncio.create_task(self._watch(heartbeat))
-        notices = asyncio.create_task(self._keep_sending_notices())
         try:
             if self._on_start is not None:
                 self._on_start()
             await self._work(until_idle=until_idle)
         finally:
             await cancel_and_wait(watch)
-            await cancel_and_wait(notices)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_NOTICES_SECONDS):
-                await self._send_notices()
-
-    async def _keep_sending_notices(self) -> None:
-        """Send notices again and again. Not in `_watch`: a slow receiver must not delay the takeover of jobs."""
-        while True:
-            await self._send_notices()
-            await asyncio.sleep(self._settings.takeover_seconds / 6)
-
-    async def _send_notices(self) -> None:
-        try:
-            await webhook.note_day_budget(self._database, self._settings.day_budget)
-            await webhook.deliver(self._database, self._settings.notices)
-        except (EnvironmentBroken, *CONNECTION_ERRORS) as error:
-            log.warning("notices are delayed: %s", " ".join(str(error).split()))
-        except Exception:
-            log.exception("notices could not be sent")  # it is repeated: jobs must not fail because of a notice
 
     async def _work(self, *, until_idle: bool) -> None:
         """Run the queue's worker, and start it again after the database was unavailable."""

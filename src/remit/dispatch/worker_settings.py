@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from remit.configuration import Configuration, load
-from remit.dispatch.webhook import NoticeSettings
 from remit.errors import ConfigurationError
 from remit.gate.settings import GateSettings, from_configuration
 from remit.registry.resolution import allow_list
@@ -23,7 +22,6 @@ _MINIMUM = {
     "limits.tokens": 0,
     "limits.cost": 0,
     "limits.seconds": 0,
-    "budget.day": 0,
 }
 #: A job that waits is marked as alive this often: at most this many seconds apart, and this many times before it
 #: would be ended as hung.
@@ -48,9 +46,6 @@ class Settings(NamedTuple):
     allow_tools: tuple[str, ...]
     #: What an orchestrator may do itself.
     gate: GateSettings
-    notices: NoticeSettings = NoticeSettings("", "")
-    #: What all jobs of one day should cost at most, in US dollars; 0: no budget. It stops no job.
-    day_budget: float = 0.0
 
     @property
     def keepalive_seconds(self) -> float:
@@ -75,8 +70,6 @@ def load_settings(configured: Configuration | None = None, start: Path | None = 
         shutdown_seconds=float(configured["shutdown_seconds"]),
         allow_tools=tuple(map(str, allow_list(configured, None))),
         gate=from_configuration(configured),
-        notices=NoticeSettings(configured["notices.webhook"], configured["notices.link"]).checked(),
-        day_budget=float(configured["budget.day"]),
     )
 
 

@@ -264,87 +264,27 @@ CREATE INDEX escalations_plan ON remit.escalations (plan);
 CREATE INDEX escalations_delegation ON remit.escalations (delegation) WHERE delegation IS NOT NULL;
 CREATE INDEX escalations_unanswered ON remit.escalations (plan) WHERE answer IS NULL;
 
--- Notices to a webhook. A sender takes a row for a while, and repeats it until it is delivered or too old.
-CREATE TABLE remit.outbox (
-    id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
-    key text NOT NULL UNIQUE,
-    kind text NOT NULL CHECK (kind IN ('question', 'plan', 'budget', 'critical')),
-    data jsonb NOT NULL,
-    created timestamptz NOT NULL DEFAULT now(),
-    due timestamptz NOT NULL DEFAULT now(),
-    tries integer NOT NULL DEFAULT 0,
-    sent timestamptz,
-    gave_up timestamptz,
-    error text
-);
-CREATE INDEX outbox_due ON remit.outbox (due) WHERE sent IS NULL AND gave_up IS NULL;
-
-CREATE FUNCTION remit.add_notice(notice text, key text, data jsonb) RETURNS void LANGUAGE sql AS $$
-    INSERT INTO remit.outbox (key, kind, data) VALUES (key, notice, data) ON CONFLICT DO NOTHING
-$$;
-
-CREATE FUNCTION remit.on_question() RETURNS trigger LANGUAGE plpgsql AS $$
+-- What changed in a plan, for its driver and for pages that are open.
+CREATE FUNCTION remit.notify_plan() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF TG_OP = 'INSERT' THEN
-        PERFORM remit.add_notice('question', 'question-' || NEW.id,
-            jsonb_build_object('question', NEW.id, 'plan', NEW.plan, 'reason', left(NEW.reason, 2000)));
-    END IF;
-    PERFORM pg_notify('remit_plans', NEW.plan::text);
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER question AFTER INSERT OR UPDATE ON remit.escalations
-    FOR EACH ROW EXECUTE FUNCTION remit.on_question();
-
-CREATE FUNCTION remit.on_plan() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    -- The plans and questions of an orchestrator are steps of its job.
-    IF NEW.state = 'finished' AND NEW.digest !~ '^(question|orchestrate)-' THEN
-        PERFORM remit.add_notice('plan', 'plan-' || NEW.id,
-            jsonb_build_object('plan', NEW.id, 'name', left(NEW.name, 500), 'outcome', NEW.outcome));
-    END IF;
     PERFORM pg_notify('remit_plans', NEW.id::text);
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER plan_state AFTER UPDATE OF state ON remit.plans
-    FOR EACH ROW WHEN (NEW.state <> OLD.state) EXECUTE FUNCTION remit.on_plan();
-
-CREATE FUNCTION remit.on_phase() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION remit.notify_plan_of_row() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_notify('remit_plans', NEW.plan::text);
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER phase_state AFTER UPDATE ON remit.phases FOR EACH ROW EXECUTE FUNCTION remit.on_phase();
-CREATE TRIGGER delegation_state AFTER UPDATE ON remit.delegations FOR EACH ROW EXECUTE FUNCTION remit.on_phase();
-
-CREATE FUNCTION remit.on_usage() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    used record;
-BEGIN
-    FOR used IN
-        SELECT * FROM (VALUES
-            ('cost', NEW.cost + NEW.written_off_cost, NEW.max_cost),
-            ('tokens', (NEW.input_tokens + NEW.output_tokens + NEW.written_off_tokens)::numeric, NEW.max_tokens::numeric),
-            ('tree-cost', NEW.tree_cost, NEW.tree_max_cost),
-            ('tree-tokens', NEW.tree_tokens::numeric, NEW.tree_max_tokens::numeric)
-        ) AS budgets (name, amount, budget)
-        WHERE budget > 0 AND amount >= 0.8 * budget
-    LOOP
-        PERFORM remit.add_notice('budget', 'budget-' || NEW.id || '-' || used.name,
-            jsonb_build_object('job', NEW.id, 'agent', NEW.agent, 'budget', used.name, 'used', used.amount,
-                'limit', used.budget));
-    END LOOP;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER usage AFTER UPDATE OF cost, input_tokens, output_tokens, tree_cost, tree_tokens ON remit.jobs
-    FOR EACH ROW WHEN (
-        NEW.cost + NEW.written_off_cost >= 0.8 * NEW.max_cost
-        OR NEW.input_tokens + NEW.output_tokens + NEW.written_off_tokens >= 0.8 * NEW.max_tokens
-        OR NEW.tree_cost >= 0.8 * NEW.tree_max_cost OR NEW.tree_tokens >= 0.8 * NEW.tree_max_tokens)
-    EXECUTE FUNCTION remit.on_usage();
+CREATE TRIGGER question AFTER INSERT OR UPDATE ON remit.escalations FOR EACH ROW
+    EXECUTE FUNCTION remit.notify_plan_of_row();
+CREATE TRIGGER plan_state AFTER UPDATE OF state ON remit.plans
+    FOR EACH ROW WHEN (NEW.state <> OLD.state) EXECUTE FUNCTION remit.notify_plan();
+CREATE TRIGGER phase_state AFTER UPDATE ON remit.phases FOR EACH ROW
+    EXECUTE FUNCTION remit.notify_plan_of_row();
+CREATE TRIGGER delegation_state AFTER UPDATE ON remit.delegations FOR EACH ROW
+    EXECUTE FUNCTION remit.notify_plan_of_row();
 
 -- What changed, for pages that are open: one channel, and a short payload such as `job:12`.
 CREATE FUNCTION remit.notify_change() RETURNS trigger LANGUAGE plpgsql AS $$
