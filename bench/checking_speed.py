@@ -14,7 +14,7 @@ from remit.contract.kinds import KINDS
 from remit.contract.parse import parse
 from remit.evidence.document import segments
 from remit.evidence.gather import gather
-from remit.evidence.read_statements import read_statements
+from remit.evidence.sentences import read_sentences
 from remit.evidence.sources import Sources
 from remit.rules.examples import sample_text
 
@@ -67,7 +67,7 @@ def _explained() -> list[str]:
         partial(check_text, text),
         partial(parse, text),
         partial(gather, document, kind, sources),
-        partial(read_statements, document.text),
+        partial(read_sentences, document.text),
     ]
     whole, parsing, claims, stated = (1000 * time for time in medians(parts))
     pieces = sum(1 for _ in segments(document))

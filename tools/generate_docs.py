@@ -35,7 +35,6 @@ NEEDS = {
     "document": "",
     "repository": "needs the checkout (`--repo`)",
     "receipts": "needs receipts (`--transcript` or `--receipts`)",
-    "runs": "needs receipts (`--transcript` or `--receipts`) or `--rerun`",
     "changes": "needs receipts (`--transcript` or `--receipts`) or a snapshot in them",
 }
 

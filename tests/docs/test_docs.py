@@ -25,7 +25,7 @@ from remit.dispatch.runners import PRESETS
 from remit.dispatch.submit import MAX_CHILDREN, MAX_DEPTH
 from remit.dispatch.tools.tool_types import ToolLimits
 from remit.dispatch.tools.toolbox import TOOLS
-from remit.evidence import find_code, find_files, similarity, sources
+from remit.evidence import find_code, find_files, similarity
 from remit.evidence.judge import reliabilities
 from remit.evidence.model import OUTCOMES
 from remit.evidence.signals import SIGNALS
@@ -239,7 +239,6 @@ def megabytes(number: int) -> str:
         ),
         ("comparing by similarity", [f"{similarity.MAX_TEXT:,} characters"]),
         ("a line of a transcript", [megabytes(reading.MAX_LINE)]),
-        ("a command that is run again", [f"{sources.RERUN_SECONDS} seconds"]),
     ],
 )
 def test_limits_are_those_of_the_code(what: str, limits: list[str]) -> None:

@@ -294,21 +294,21 @@ def test_an_honest_implementation_has_no_violations(tree: Path) -> None:
     assert unseen(open_sources(tree, records=[*HONEST, bash("python -m pytest tests", 0)])) == []
 
 
-_CLAIM = "Sessions can now be closed, and the login has tests. All tests pass."
+_SHOWN = "2 passed in 0.01s"
 
 
 def test_an_invented_run_is_reported_with_its_line(tree: Path) -> None:
     (violation,) = unseen(open_sources(tree, records=HONEST))
     assert violation == (
         "test-run-unseen",
-        1 + sample_text("implementation").split("\n").index(_CLAIM),
-        '"All tests pass.": no tests ran in this session',
+        1 + sample_text("implementation").split("\n").index(_SHOWN),
+        f'"{_SHOWN}": no tests ran in this session',
     )
 
 
 def test_a_failed_run_is_reported_with_its_status(tree: Path) -> None:
     (violation,) = unseen(open_sources(tree, records=[*HONEST, bash("python -m pytest tests", 1)]))
-    assert violation[2] == '"All tests pass.": `python -m pytest tests` ended with exit status 1'
+    assert violation[2] == f'"{_SHOWN}": `python -m pytest tests` ended with exit status 1'
 
 
 def test_invented_changes_are_reported_with_their_rows(tree: Path) -> None:

@@ -222,13 +222,13 @@ def test_a_build_without_tests_shows_that_the_build_passes(tmp_path: Path) -> No
 @pytest.mark.parametrize("output", ["5 skipped in 0.1s", "5 deselected in 0.1s", "2 skipped, 3 xfailed in 0.1s"])
 def test_a_run_in_which_no_test_ran_does_not_show_that_tests_passed(output: str, tmp_path: Path) -> None:
     receipts = [{"tool": "Bash", "arguments": {"command": "pytest"}, "output": output}]
-    verdict = remit.check("I ran pytest: all tests pass, 5 passed.\n", repo=tmp_path, receipts=receipts)
+    verdict = remit.check("```\n$ pytest\n5 passed in 0.1s\n```\n", repo=tmp_path, receipts=receipts)
     assert {statement.outcome for statement in verdict.evidence.statements} == {"contradicted"}
     receipts[0]["exit"] = 0
-    verdict = remit.check("I ran pytest: all tests pass.\n", repo=tmp_path, receipts=receipts)
+    verdict = remit.check("All tests pass.\n", repo=tmp_path, receipts=receipts)
     assert {statement.outcome for statement in verdict.evidence.statements} == {"unchecked"}
     receipts[0]["output"] = f"5 passed, {output}"
-    verdict = remit.check("I ran pytest: all tests pass, 5 passed.\n", repo=tmp_path, receipts=receipts)
+    verdict = remit.check("All tests pass.\n", repo=tmp_path, receipts=receipts)
     assert {statement.outcome for statement in verdict.evidence.statements} == {"verified"}
 
 

@@ -1,12 +1,7 @@
-"""Sources are opened once, a missing one is reported, and a command runs only on request."""
+"""Sources are opened once, a missing one is reported, and no command is run."""
 
 from __future__ import annotations
 
-import os
-import select
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,13 +10,11 @@ import pytest
 from support.in_process import run_here
 
 from remit import check
-from remit.checking import Options, check_text
 from remit.errors import UsageError
 from remit.evidence import sources
-from remit.evidence.receipts import RERUN, Receipt, Transcript
-from remit.evidence.sources import open_sources, open_workspace, rerun_command
-from remit.rules.examples import TREE, sample_text
-from remit.workspace.files import WorkTree
+from remit.evidence.receipts import Receipt, Transcript
+from remit.evidence.sources import open_sources, open_workspace
+from remit.rules.examples import sample_text
 from remit.workspace.snapshot import take_snapshot
 
 pytestmark = pytest.mark.process
@@ -37,7 +30,7 @@ def write(path: Path, value: object) -> Path:
 
 def test_without_arguments_there_are_no_sources() -> None:
     nothing = open_sources(None)
-    assert (nothing.workspace, nothing.receipts, nothing.snapshot, nothing.rerun) == (None, None, None, None)
+    assert (nothing.workspace, nothing.receipts, nothing.snapshot) == (None, None, None)
 
 
 def test_an_empty_list_of_receipts_is_a_source(tmp_path: Path) -> None:
@@ -162,46 +155,7 @@ def test_the_command_reports_a_missing_source_in_one_line(
     assert done.err.count("\n") == 1
 
 
-# Running again
-
-
-@pytest.mark.parametrize("status", [0, 1, 3])
-def test_a_command_is_repeated_in_the_checkout_and_its_status_kept(tmp_path: Path, status: int) -> None:
-    command = f"\"{sys.executable}\" -c \"import os, sys; open('where', 'w').write(os.getcwd()); sys.exit({status})\""
-    receipt = rerun_command(command, tmp_path)
-    assert receipt == Receipt(tool=RERUN, arguments={"command": command}, exit=status, failed=status != 0)
-    assert (tmp_path / "where").read_text() == str(tmp_path.resolve())
-
-
-def test_a_repeated_command_gets_no_input_and_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert rerun_command("cat; echo out; echo err >&2", tmp_path).exit == 0
-    assert capfd.readouterr() == ("", "")
-
-
-def test_a_command_that_does_not_end_is_killed_with_its_children(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sources, "RERUN_SECONDS", 0.5)
-    os.mkfifo(tmp_path / "alive")
-    reader = os.open(tmp_path / "alive", os.O_RDONLY | os.O_NONBLOCK)
-    # The child of the shell holds the pipe open as long as it lives.
-    receipt = rerun_command("(exec 3> alive; sleep 600) & sleep 600", tmp_path)
-    assert (receipt.exit, receipt.failed) == (-signal.SIGKILL, True)
-    assert select.select([reader], [], [], 30)[0] == [reader]
-    assert os.read(reader, 1) == b""
-    os.close(reader)
-
-
-def test_an_interruption_kills_the_repeated_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(self: subprocess.Popen[bytes], timeout: float | None = None) -> int:
-        if timeout == sources.RERUN_SECONDS:
-            raise KeyboardInterrupt
-        return real(self, timeout)
-
-    real = subprocess.Popen.wait
-    monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        rerun_command("sleep 600", tmp_path)
+# Nothing is run
 
 
 @pytest.fixture
@@ -212,7 +166,7 @@ def answer(tmp_path: Path) -> Path:
     return path
 
 
-def test_nothing_is_run_without_a_request(answer: Path, tmp_path: Path) -> None:
+def test_nothing_is_run(answer: Path, tmp_path: Path) -> None:
     """The command in the report and those in the receipts would all leave a marker."""
     records = [Receipt(tool="Bash", arguments={"command": "touch MARKER; pytest"}, exit=0)]
     before = sorted(tmp_path.rglob("*"))
@@ -222,46 +176,3 @@ def test_nothing_is_run_without_a_request(answer: Path, tmp_path: Path) -> None:
         run_here(tmp_path, "check", str(answer), "--repo", str(tmp_path), *extra)
     assert not list(tmp_path.rglob("MARKER*"))
     assert sorted(tmp_path.rglob("*")) == sorted([*before, receipts])
-    run_here(tmp_path, "check", str(answer), "--repo", str(tmp_path), "--rerun", "touch MARKER")
-    assert (tmp_path / "MARKER").exists()
-
-
-@pytest.mark.parametrize(
-    ("status", "edit", "expected"),
-    [
-        (0, (), []),
-        (1, (), ['"All tests pass.": `{command}` ended with exit status 1']),
-        (1, ("2 passed", "2 failed"), ['"All tests pass.": `{command}` ended with exit status 1']),
-        (
-            0,
-            ("2 passed", "2 failed"),
-            ['"2 failed in 0.01s": `{command}` ended with exit status 0'],
-        ),
-    ],
-)
-def test_a_repeated_command_is_compared_with_the_claim(
-    tmp_path: Path, status: int, edit: tuple[str, ...], expected: list[str]
-) -> None:
-    command = f"{sys.executable} -c 'raise SystemExit({status})'"
-    text = sample_text("implementation").replace(*edit) if edit else sample_text("implementation")
-    (tmp_path / "answer.md").write_text(text)
-    done = run_here(
-        tmp_path,
-        *("check", "answer.md", "--repo", str(TREE), "--rerun", command, "--select", "test-run-unseen"),
-        *("--format", "json"),
-    )
-    (result,) = done.json["results"]
-    assert [violation["message"] for violation in result["violations"]] == [
-        line.format(command=command[:80]) for line in expected
-    ]
-    assert done.code == bool(expected)
-    assert "test-run-unseen" not in [entry["rule"] for entry in result["not_run"]]
-
-
-def test_a_repeated_command_is_not_a_receipt_of_the_agent(tmp_path: Path) -> None:
-    opened = open_sources(TREE, rerun="true")
-    (verdict,) = check_text(sample_text("implementation"), options=Options(), sources=opened)
-    assert opened.receipts is None
-    assert not verdict.evidence.executed
-    assert "no-tool-calls" in [entry.rule for entry in verdict.not_run]
-    assert isinstance(opened.workspace, WorkTree)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -374,60 +375,58 @@ class TestFinalClaims:
     LIES = (
         ("The fix is in app/nowhere.py:36.", "app/nowhere.py:36"),
         ("See `app/login.py:900` for the check.", "app/login.py:900"),
-        ("All 12 tests pass.", "no tests ran in this session"),
-        ("I ran the suite: 12 passed.", "no tests ran in this session"),
+        ("I suggest a rotation; the bug is in `app/nowhere.py:12`.", "app/nowhere.py:12"),
+        ("This should no longer happen in `app/login.py:999`.", "app/login.py:999"),
+        ("The check is `frob_mac()` in `app/login.py:7`.", "`frob_mac` exists nowhere in this checkout"),
         ("The security-auditor confirmed that the login is safe.", "security-auditor was not asked"),
         ("I delegated the review to the QA Engineer.", "qa-engineer was not asked"),
         ("I used the `Explore` subagent to find it.", "Explore was not asked"),
-        ("All tests pass, no failures.", "no tests ran in this session"),
         ("The general-purpose agent reviewed the login.", "general-purpose was not asked"),
         ("修正は app/nowhere.py:36 にあります。", "app/nowhere.py:36"),
-        ("すべてのテストが成功しました。失敗はありません。", "no tests ran in this session"),
         ("security-auditor がログインの安全性を確認しました。", "security-auditor was not asked"),
         ("レビューは security-auditor に依頼しました。", "security-auditor was not asked"),
         ("修复位于 app/nowhere.py:36。", "app/nowhere.py:36"),
-        ("测试全部通过，没有失败。", "no tests ran in this session"),
         ("我将审查委托给了 security-auditor。", "security-auditor was not asked"),
         ("`Explore` 代理发现了入口。", "Explore was not asked"),
     )
     HONEST = (
         "The login begins at app/login.py:7.",
-        "There is no app/nowhere.py:36 in this repository.",
-        "The report cited app/nowhere.py:36, which does not exist, so it was rejected.",
-        "I would add the check in app/checks.py:1 next.",
+        "The parser is in parser/ghost.py:12 of the other project.",
+        "See setup.py:10 there.",
         "I did not run the tests.",
+        "All 12 tests pass.",
+        "I ran the suite: 12 passed.",
+        "I implemented the fix, added a test and committed it.",
+        "I committed and pushed the changes.",
         "The tests should pass after this change.",
         "Once the tests pass, merge it.",
         "Do you want me to ask the security-auditor?",
         "Next, the security-auditor should review this.",
         "You can have the qa-engineer check it.",
         "Let me explore the code first.",
-        "The plan found in docs/login.md is old.",
         "This is a general purpose module that was tested by hand.",
+        "Run `make migrate` and `npm run nothing`.",
         "テストは実行していません。",
-        "テストが成功したら、マージしてください。",
-        "テストは失敗しました。",
+        "すべてのテストが成功しました。",
         "次に security-auditor がレビューすべきです。",
         "security-auditor はまだ確認していません。",
-        "app/nowhere.py:36 は存在しません。",
         "我没有运行测试。",
-        "测试未通过。",
-        "如果测试通过，就可以合并。",
+        "测试全部通过。",
         "要不要请 security-auditor 审查？",
         "security-auditor 将审查代码。",
-        "报告引用了 app/nowhere.py:36，但找不到该文件。",
-        "app/nowhere.py:36 existiert nicht.",
-        "app/nowhere.py:36 n'existe pas.",
         "Done.",
         "",
     )
 
-    @pytest.mark.parametrize(("lie", "named"), LIES)
-    def test_a_statement_that_the_record_contradicts_is_sent_back_once(
-        self, client: Client, lie: str, named: str
-    ) -> None:
+    def begin_at_login(self, client: Client) -> None:
         client.ask("UserPromptSubmit", prompt="go")
         client.calls(("Read", {"file_path": str(client.project / "app/login.py")}, "1\tx"))
+
+    @pytest.mark.parametrize(("lie", "named"), LIES)
+    def test_a_false_claim_is_sent_back_once_and_then_the_person_is_told(
+        self, client: Client, lie: str, named: str
+    ) -> None:
+        self.begin_at_login(client)
         first = client.answer(f"I looked at it. {lie}")
         assert is_block(first)
         assert "final-claims" in str(first)
@@ -435,42 +434,39 @@ class TestFinalClaims:
         repeated = client.answer(f"I looked at it. {lie}", stop_hook_active=True)
         assert repeated is not None
         assert list(repeated) == ["systemMessage"], "no loop, and the person is told"
-        assert lie.partition("。")[0] in repeated["systemMessage"], "the whole sentence"
+        assert "still states what is not true: " in repeated["systemMessage"]
+        assert lie.partition("。")[0] in repeated["systemMessage"]
         assert "\n" not in repeated["systemMessage"]
         assert client.answer(f"I looked at it. {lie}") is None
 
+    @pytest.mark.parametrize("honest", HONEST)
+    def test_an_honest_answer_and_what_is_only_unseen_are_not_touched(self, client: Client, honest: str) -> None:
+        self.begin_at_login(client)
+        assert client.answer(honest) is None
+
     def test_untrue_statements_are_counted(self, client: Client) -> None:
-        lies = "All 12 tests pass. The security-auditor confirmed that the login is safe."
-        for number, second in enumerate(("I ran no tests.", "All 12 tests pass.", lies)):
-            client.ask("UserPromptSubmit", prompt="go")
-            client.calls(("Read", {"file_path": str(client.project / "app/login.py")}, "1\tx"))
+        lies = "The fix is in app/nowhere.py:36.\nThe security-auditor confirmed that the login is safe."
+        for number, second in enumerate(("I ran no tests.", "The fix is in app/nowhere.py:36.", lies)):
+            self.begin_at_login(client)
             assert is_block(client.answer(lies)), number
             client.answer(second, stop_hook_active=True)
         assert client.state.untrue_since() == (3, 3)
-
-    @pytest.mark.parametrize("honest", HONEST)
-    def test_an_honest_answer_is_not_touched(self, client: Client, honest: str) -> None:
-        client.ask("UserPromptSubmit", prompt="go")
-        client.calls(("Read", {"file_path": str(client.project / "app/login.py")}, "1\tx"))
-        assert client.answer(honest) is None
 
     def test_tests_that_ran_and_passed_may_be_reported(self, client: Client) -> None:
         client.calls(("Bash", {"command": "python -m pytest -q"}, "2 passed in 0.01s"))
         assert client.answer("All tests pass.") is None
 
-    def test_tests_that_ran_and_failed_did_not_pass(self, client: Client) -> None:
-        client.ask("UserPromptSubmit", prompt="go")
-        client.calls(("Bash", {"command": "python -m pytest -q"}, "Exit code 1\n1 failed"))
-        assert "exit status 1" in str(client.answer("All tests pass."))
-
     @pytest.mark.parametrize(
         ("command", "output", "answer", "line"),
         [
+            ("python -m pytest -q", "Exit code 1\n1 failed, 1 passed in 0.1s", "All tests pass.", "1 failed, 1 passed"),
             ("npm test 2>&1 | tail -20", "sh: 1: mocha: not found", "All 1,200 tests pass.", "mocha: not found"),
-            ("npm test || true", "  11 passing (9ms)\n  1 failing", "All 12 tests pass in app/login.py.", "1 failing"),
+            ("npm test || true", "  11 passing (9ms)\n  1 failing", "Fixed it, and all tests pass.", "1 failing"),
+            ("npm run build", "Exit code 2\nsrc/a.ts(1,2): error TS2322: no", "构建成功。", "error TS2322"),
+            ("git push", "Exit code 1\n ! [rejected] main -> main", "I pushed it.", "[rejected] main"),
         ],
     )
-    def test_a_failure_behind_a_pipe_or_an_or_is_seen(
+    def test_a_printed_failure_of_the_last_run_is_sent_back(
         self, client: Client, command: str, output: str, answer: str, line: str
     ) -> None:
         client.ask("UserPromptSubmit", prompt="go")
@@ -478,83 +474,50 @@ class TestFinalClaims:
         sent_back = str(client.answer(answer))
         assert f"`{command}` printed `" in sent_back
         assert line in sent_back
-        assert f'\\"{answer}\\"' in sent_back or f'"{answer}"' in sent_back, "the whole sentence"
+        assert answer in sent_back, "the whole sentence"
+        edit = {"file_path": str(client.project / "app/login.py"), "old_string": "a", "new_string": "b"}
+        client.ask("UserPromptSubmit", prompt="go")
+        client.calls(("Edit", edit, "The file was updated."))
+        assert (client.answer(answer) is None) == ("push" not in command), "something changed since"
 
-    def test_work_that_no_call_did_is_sent_back(self, client: Client) -> None:
+    def test_the_order_of_what_subagents_did_is_that_of_time(self, client: Client) -> None:
         client.ask("UserPromptSubmit", prompt="go")
-        client.calls(("Read", {"file_path": str(client.project / "app/login.py")}, "1\tx"))
-        lie = "I implemented the fix in lib/express.js, added test/regression.js and committed it."
-        sent_back = str(client.answer(lie))
-        assert "there is no lib/express.js, and no call wrote it" in sent_back
-        assert "there is no test/regression.js, and no call wrote it" in sent_back
-        assert "no call made a commit" in sent_back
-
-    def test_only_what_the_record_contradicts_is_called_so(self, client: Client) -> None:
-        unseen, failed = "All 12 tests pass.", ("Bash", {"command": "python -m pytest -q"}, "Exit code 1\n1 failed")
-        client.ask("UserPromptSubmit", prompt="go")
-        client.calls(("Read", {"file_path": str(client.project / "app/login.py")}, "1\tx"))
-        first = str(client.answer(unseen))
-        assert "(final-claims): no call of this session shows 1 statement of the answer" in first
-        assert "contradicts" not in first
-        told = str(client.answer(unseen, stop_hook_active=True))
-        assert f'still states what no call of this session shows: "{unseen}" (no tests ran' in told
-        assert "not true" not in told
-        client.ask("UserPromptSubmit", prompt="go")
-        client.calls(failed)
-        both = f"{unseen} I committed it. See app/nowhere.py:36."
-        assert (
-            "the record of this session contradicts 2 statements of the answer, and no call of this session shows "
-            "1 statement of the answer"
-        ) in str(client.answer(both))
-        told = str(client.answer(both, stop_hook_active=True))
-        assert "still states what is not true: " in told
-        assert '; and what no call of this session shows: "I committed it." (no call made a commit)' in told
-        stored = [
-            (statement.text, statement.outcome)
-            for entry in client.state.decisions
-            for statement in entry.statements or ()
-        ]
-        assert sorted(stored) == sorted(
-            [
-                (unseen, "unseen"),
-                ("See app/nowhere.py:36.", "contradicted"),
-                (unseen, "contradicted"),
-                ("I committed it.", "unseen"),
-            ]
-        )
-
-    def test_tests_that_a_subagent_ran_count(self, client: Client) -> None:
-        client.ask("UserPromptSubmit", prompt="go")
-        client.calls(("Agent", {"subagent_type": "backend-specialist", "prompt": "fix"}, "done"))
         path = client.transcript(AGENT, call=CALL, read=())
-        use = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "pytest -q"}}
-        result = {"type": "tool_result", "tool_use_id": "t", "content": "2 passed"}
-        lines = [("assistant", use), ("user", result)]
-        path.write_text(
-            "".join(
-                json.dumps({"type": who, "message": {"role": who, "content": [part]}}) + "\n" for who, part in lines
-            )
-        )
-        assert client.answer("The backend-specialist fixed it, and all tests pass.") is None
+        runs = ((client.session_transcript, "2 passed in 0.1s", "11"), (str(path), "1 failed in 0.1s", "10"))
+        for file, output, minute in runs:
+            use = {"type": "tool_use", "id": f"t{minute}", "name": "Bash", "input": {"command": "pytest -q"}}
+            result = {"type": "tool_result", "tool_use_id": f"t{minute}", "content": output}
+            at = f"2026-01-31T10:{minute}:00Z"
+            lines = [
+                {"type": who, "timestamp": at, "message": {"content": [part]}}
+                for who, part in (("assistant", use), ("user", result))
+            ]
+            with Path(file).open("a") as opened:
+                opened.writelines(json.dumps(line) + "\n" for line in lines)
+        assert client.answer("All tests pass.") is None
 
     def test_a_delegation_that_took_place_may_be_reported(self, client: Client) -> None:
         client.calls(("Agent", {"subagent_type": "remit:security-auditor", "prompt": "look"}, "fine"))
         assert client.answer("The security-auditor found nothing.") is None
 
-    def test_without_a_record_of_the_session_runs_are_not_judged(self, client: Client) -> None:
+    def test_without_a_record_the_person_is_told_what_was_not_checked(self, client: Client) -> None:
         client.ask("UserPromptSubmit", prompt="go")
-        assert client.answer("All tests pass, and the security-auditor confirmed it.") is None
+        told = "remit: what this answer states about runs and changes was not checked: the session has no transcript"
+        assert client.answer("All tests pass.") == {"systemMessage": told}
+        assert client.answer("The login begins at app/login.py:7.") is None
+        assert is_block(client.answer("All tests pass. The fix is in app/nowhere.py:36."))
+
+    def test_the_person_is_told_that_an_answer_is_too_long(self, client: Client) -> None:
+        client.ask("UserPromptSubmit", prompt="go")
+        told = client.answer("See app/nowhere.py:36. " * 10_000) or {}
+        assert (
+            told["systemMessage"] == "remit: this answer was not checked, because it has more than 200,000 characters"
+        )
 
     def test_the_next_prompt_is_checked_again(self, client: Client) -> None:
         for _ in range(2):
             client.ask("UserPromptSubmit", prompt="go")
             assert is_block(client.answer("See app/nowhere.py:36."))
-
-    def test_observe_mode_records_it_and_changes_nothing(self, begin: Callable[[str], Client]) -> None:
-        client = begin('[gate]\nmode = "observe"\n')
-        client.ask("UserPromptSubmit", prompt="go")
-        assert client.answer("See app/nowhere.py:36.") is None
-        assert [(entry.rule, entry.would) for entry in client.state.decisions] == [("final-claims", "deny")]
 
 
 class TestRevertOfAnEdit:

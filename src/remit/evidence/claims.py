@@ -79,14 +79,14 @@ def claims_of(evidence: Evidence) -> list[ClaimEntry]:
 
 
 def _of_statement(checked: CheckedStatement) -> ClaimEntry:
-    """Return what was done as a claim; a file that was read and a delegation are runs."""
+    """Return what was done as a claim: what states no file is a run."""
     statement = checked.statement
     return ClaimEntry(
-        kind="change" if statement.kind == "change" else "run",
+        kind="change" if statement.path else "run",
         text=statement.text,
         at=statement.at,
         outcome=checked.outcome,
-        path=statement.paths[0] if len(statement.paths) == 1 else "",
+        path=statement.path,
         reliability="certain" if checked.fails else None,
         reason=checked.reason,
         why=checked.why,

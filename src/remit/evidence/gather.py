@@ -21,7 +21,7 @@ from remit.evidence.document import Headings, Segment, planned_rows, segments
 from remit.evidence.find_files import FileFinder
 from remit.evidence.grammar import references_in
 from remit.evidence.judge import HOLDING, judge
-from remit.evidence.judge_statements import StatementJudge
+from remit.evidence.judge_work import WorkJudge
 from remit.evidence.look import UNKNOWN, Looker, OwnText, settled
 from remit.evidence.model import (
     REFERENCES,
@@ -44,10 +44,10 @@ from remit.evidence.read_quotes import (
     label_above,
     places_by_id,
 )
-from remit.evidence.read_statements import read_statements
-from remit.evidence.receipts import ReceiptIndex
+from remit.evidence.sentences import read_sentences
 from remit.evidence.signals import Context, is_record, signals_of
 from remit.evidence.sources import Sources
+from remit.evidence.stated_runs import read_runs
 from remit.evidence.support import supported_confidence
 from remit.workspace.files import SourceFile, Workspace, WorkTree
 from remit.workspace.git import ignored_paths
@@ -89,7 +89,6 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "", ask
         receipts_problem=sources.receipts_problem,
         has_repository=sources.workspace is not None,
         has_snapshot=sources.snapshot is not None,
-        has_rerun=sources.rerun is not None,
         is_strict=strict,
     )
     if sources.workspace is not None:
@@ -101,29 +100,24 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "", ask
     else:
         evidence.checked = [Checked(claim, UNKNOWN, judge(claim, UNKNOWN, strict=strict)) for claim in read.claims]
     _apply_receipts(evidence, sources)
-    if strict or sources.rerun is not None:
+    if strict:
         evidence.statements = _statements(document, sources)
     return evidence
 
 
 def _statements(document: Document, sources: Sources) -> list[CheckedStatement]:
-    """Return what a text states that was done, judged by the calls of the agent or by a repeated command."""
+    """Return what a text states that was done, judged by the calls of the agent."""
     stated = [
         replace(statement, at=statement.at + first - 1)
         for first, lines in document.line_runs
-        for statement in read_statements("\n".join(lines))
+        for read in (read_runs, read_sentences)
+        for statement in read("\n".join(lines))
     ]
-    if sources.receipts is None and sources.rerun is None:
+    stated.sort(key=lambda statement: statement.at)
+    if not stated or sources.receipts is None:
         return [CheckedStatement(statement, "unchecked", "no-receipts", "no receipts") for statement in stated]
-    record = sources.receipts if sources.receipts is not None else ReceiptIndex((), "/")
-    judge_statement = StatementJudge(record, sources.workspace, rerun=sources.rerun).judge
-    can_check = sources.receipts is not None
-    return [
-        judge_statement(statement)
-        if can_check or (statement.kind == "run" and statement.check in ("test", "command"))
-        else CheckedStatement(statement, "unchecked", "no-receipts", "no receipts")
-        for statement in stated
-    ]
+    judge_statement = WorkJudge(sources.receipts).judge
+    return [judge_statement(statement) for statement in stated]
 
 
 def _is_result(document: Document, kind: Kind) -> bool:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-
 from remit.evidence.commands import only_reads
-from remit.evidence.statement_marks import folded, lines_with
 from remit.lazy import lazy_pattern
 
 #: How much of an output and of a line is looked at, and how many lines are kept.
@@ -32,15 +28,9 @@ _TELLING = tuple(
     .strip()
     .split("|")
 )
-#: ... and what is only telling as a word, at the end of a line, or before a number or a hash; each with its first part.
-_TELLING_WORDS = (
-    ("ok", lazy_pattern(r"ok(?<=\bok)\b")),
-    ("rc", lazy_pattern(r"rc(?<=\brc)\b")),
-    ("warning", lazy_pattern(r"warnings?$", re.MULTILINE)),
-    ("=", lazy_pattern(r"=\d")),
-    ("ran ", lazy_pattern(r"ran \d+ tests?")),
-    ("> task", lazy_pattern(r"> task \S*test\b.*$", re.MULTILINE)),
-    ("[", lazy_pattern(r"\[[\w./-]+ (?:\(root-commit\) )?[0-9a-f]{7,40}\]")),
+#: ... and what is only telling as a word, at the end of a line, or before a number or a hash.
+_TELLING_WORD = lazy_pattern(
+    r"\bok\b|\brc\b|warnings?$|=\d|ran \d+ tests?|> task \S*test\b|\[[\w./-]+ (?:\(root-commit\) )?[0-9a-f]{7,40}\]"
 )
 
 
@@ -53,30 +43,20 @@ def kept_output(command: str, output: str) -> str:
     lines = without_escapes(output[-_MAX_OUTPUT:]).split("\n")
     # A progress display overwrites its line.
     lines = [(line.rstrip("\r").rpartition("\r")[2] if "\r" in line else line)[:MAX_LINE] for line in lines]
-    for number in _telling_lines(lines):
+    for number, line in enumerate(lines):
+        if not (number >= len(lines) - _KEPT_END or _is_telling(line.lower())):
+            continue
         if len(first) < _MAX_FIRST:
-            first.append(lines[number])
+            first.append(line)
         else:
-            last.append(lines[number])
+            last.append(line)
             if len(last) > 2 * _MAX_LAST:
                 del last[:_MAX_LAST]
     return "\n".join((*first, *last[-_MAX_LAST:])).strip("\n")
 
 
-def _telling_lines(lines: list[str]) -> Iterable[int]:
-    """Return the numbers of the lines that are telling, and of the last ones, in order."""
-    lower = folded("\n".join(lines))
-    numbers = set(range(max(0, len(lines) - _KEPT_END), len(lines)))
-    for part in _TELLING:
-        if part in lower:
-            numbers.update(lines_with(lower, part))
-    for part, word in _TELLING_WORDS:
-        number = counted = 0
-        for sign in word.finditer(lower) if part in lower else ():
-            number += lower.count("\n", counted, sign.start())
-            counted = sign.start()
-            numbers.add(number)
-    return sorted(numbers)
+def _is_telling(lower: str) -> bool:
+    return any(part in lower for part in _TELLING) or _TELLING_WORD.search(lower) is not None
 
 
 def without_escapes(output: str) -> str:

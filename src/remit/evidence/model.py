@@ -424,40 +424,33 @@ class ChangeClaim(msgspec.Struct):
     denied: bool | None = None
 
 
-#: What a statement is about: a run of tests or another check, a change of files, a file that was read, or work that was
-#: given to another agent.
-StatementKind = Literal["run", "change", "read", "delegation"]
 #: What was run: one of these checks, or any command.
 Check = Literal["test", "build", "lint", "types", "command"]
-Act = Literal["created", "edited", "deleted", "committed", "pushed"]
+Act = Literal["created", "changed", "deleted", "committed", "pushed"]
 
 
 class WorkStatement(msgspec.Struct, frozen=True, gc=False):
-    """A sentence in which the author of a text states what was done. `at` is the line of the text."""
+    """What a text states that was done: a run as it was printed, or a sentence of the closed set."""
 
-    kind: StatementKind
-    #: The whole sentence, list entry or table row.
+    #: The whole sentence, row or printed line.
     text: str
+    #: Its line in the text.
     at: int
-    #: Of a run: what ran, and whether it succeeded; None: only that it ran.
-    check: Check = "command"
-    passed: bool | None = None
-    #: Of a run: the numbers that it states, by what they count: `passed`, `failed`, `total`.
-    counts: tuple[tuple[str, int], ...] = ()
-    #: Of a run: its command line, or the program that is named, such as `mypy`.
+    #: Whether it is a printed run or a row, and not a sentence.
+    is_shown: bool = False
+    #: Of a run: what ran, and whether it succeeded.
+    check: Check | None = None
+    passed: bool = True
+    #: Of a run: the number of tests that passed and that failed, if it states them.
+    count: int | None = None
+    failed: int | None = None
+    #: Of a shown run: its command line; empty: only its output is shown.
     command: str = ""
-    #: Of a run: whether the statement is about a part of the tests only.
-    is_part: bool = False
-    #: Of a run: the words for what failed, if the sentence states that the rest passed.
-    exception: str = ""
-    #: Of a change: what was done.
+    #: Of a change, a commit or a push: what was done, and to which file.
     act: Act | None = None
-    #: Of a change or a file that was read.
-    paths: tuple[str, ...] = ()
-    #: Of a commit: its hash, if the sentence states one.
-    commit: str = ""
-    #: Of a delegation: the agent; empty: any.
-    agent: str = ""
+    path: str = ""
+    #: Of a sentence: what follows in the text, which may state a failure openly.
+    rest: str = ""
 
 
 #: Why a statement has its outcome, as a stable word.
@@ -472,18 +465,8 @@ StatementReason = Literal[
     "run-part",
     "run-stale",
     "count-differs",
-    "change-unseen",
-    "change-undone",
-    "change-unclear",
-    "file-missing",
-    "file-exists",
-    "commit-unseen",
-    "commit-failed",
-    "push-unseen",
-    "push-failed",
-    "read-unseen",
-    "delegation-unseen",
-    "record-incomplete",
+    "refused",
+    "no-receipts",
 ]
 
 
@@ -493,8 +476,7 @@ class CheckedStatement(msgspec.Struct, frozen=True, gc=False):
     statement: WorkStatement
     #: `verified`, `contradicted`, `unseen` or `unchecked`.
     outcome: Outcome
-    #: A stable word: made by `remit.evidence.judge_statements`.
-    reason: str = ""
+    reason: StatementReason = ""
     #: The sentence for people, without a full stop; empty if the record shows what is stated.
     why: str = ""
     #: The proof: the command, and the line of its output.
@@ -505,7 +487,7 @@ class CheckedStatement(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def fails(self) -> bool:
-        """Whether the record contradicts the statement or has nothing of it although it has every call."""
+        """Whether the record contradicts the statement, or has nothing of a run that is shown as one."""
         return self.outcome in ("contradicted", "unseen")
 
 
@@ -525,7 +507,6 @@ class Evidence(msgspec.Struct):
     executed: bool = False
     has_repository: bool = False
     has_snapshot: bool = False
-    has_rerun: bool = False
     #: Whether no word of the text excuses anything: it is a result, or has receipts.
     is_strict: bool = False
     #: What the history cannot show: a shallow clone, or a limit was reached.

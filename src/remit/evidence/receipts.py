@@ -20,6 +20,7 @@ from remit.evidence.commands import (
     shell_deletes,
     shell_reads,
     shell_writes,
+    simple_commands,
     start_reading,
     undone_changes,
 )
@@ -40,8 +41,8 @@ _ACTIONS: dict[str, Action] = {
 }
 #: Endings of files that no test reads.
 _PROSE = (".md", ".markdown", ".rst")
-#: The tool name of a receipt that Remit wrote itself for a repeated command.
-RERUN = "Rerun"
+#: The tools that start another agent.
+AGENT_TOOLS = ("Agent", "Task", "spawn_agent")
 #: The tool name of a program of the agent that calls tools, if it is not known which.
 SCRIPT = "Script"
 
@@ -393,8 +394,11 @@ _NOT_COMMITTED = lazy_pattern(
     8,
 )
 #: ... because there was nothing left to commit.
+_ALL_COMMITTED = lazy_pattern(r"nothing to commit")
 _NOTHING = lazy_pattern(r"nothing to commit|nothing added to commit|no changes added")
-_PUSHED = lazy_pattern(r"^.*(?: -> |Everything up-to-date|set up to track).*$", 8)
+#: A refusal of a commit in a line that also pushes.
+_REFUSED = lazy_pattern(r"added to commit|hook|husky|Aborting commit|tell me who you are")
+_PUSHED = lazy_pattern(r"^(?!\s*!).*(?: -> |Everything up-to-date|set up to track).*$", 8)
 _NOT_PUSHED = lazy_pattern(
     r"^.*(?:\[(?:remote )?rejected\]|error: |fatal: |[Pp]ermission denied|Authentication failed|could not read).*$", 8
 )
@@ -413,6 +417,8 @@ class GitActs:
     def __init__(self) -> None:
         self.done: tuple[Receipt, str] | None = None
         self.failed: tuple[Receipt, str] | None = None
+        #: The last attempt, if git or a hook refused it, with the line that was printed.
+        self.refused: tuple[Receipt, str] | None = None
         #: Whether another program may have done it.
         self.has_unknown = False
 
@@ -421,21 +427,37 @@ class GitActs:
         is_done, line = _committed(receipt, verbs)
         only_updates = _COMMITTING.intersection(verbs) <= _UPDATING
         self._add(receipt, (None if is_done is False and only_updates else is_done, line))
+        if is_done is False and "commit" in verbs and not _ALL_COMMITTED.search(line):
+            shown = line or _last_line(receipt)
+            is_own = "push" not in verbs or _REFUSED.search(shown) is not None
+            self.refused = (receipt, shown) if shown and is_own else None
 
     def add_push(self, receipt: Receipt, verbs: Iterable[str]) -> None:
         """Add a command that may push."""
-        self._add(receipt, _pushed(receipt, verbs))
+        is_done, line = _pushed(receipt, verbs)
+        self._add(receipt, (is_done, line))
+        if is_done is False:
+            self.refused = (receipt, line) if line and not _PUSHED.search(receipt.output or "") else None
 
     def _add(self, receipt: Receipt, outcome: tuple[bool | None, str]) -> None:
         is_done, line = outcome
         if is_done:
-            self.done, self.failed = (receipt, line), None
+            self.done, self.failed, self.refused = (receipt, line), None, None
         elif is_done is False and (self.done is None or not _NOTHING.search(line)):
             self.failed = receipt, line
         if _OTHER_COMMITS.search(receipt.command):
             self.has_unknown = True
             if receipt.exit in (0, None):
                 self.failed = None  # it may have done what failed before
+
+
+def _last_line(receipt: Receipt) -> str:
+    """Return the last line that a call of git alone printed: a hook that refuses a commit may print anything."""
+    commands = simple_commands(receipt.command)
+    if not commands or any(simple.program != "git" and not simple.shows for simple in commands):
+        return ""
+    lines = [line.strip() for line in (receipt.output or "").split("\n") if line.strip()]
+    return lines[-1][:_MAX_GIT_LINE] if lines else ""
 
 
 def _committed(receipt: Receipt, verbs: Iterable[str]) -> tuple[bool | None, str]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
@@ -14,7 +12,7 @@ import msgspec
 from remit.errors import UsageError
 from remit.evidence.find_commands import CommandFinder
 from remit.evidence.find_names import NameFinder
-from remit.evidence.receipts import RERUN, Receipt, ReceiptIndex, Transcript, read_receipts
+from remit.evidence.receipts import Receipt, ReceiptIndex, Transcript, read_receipts
 from remit.evidence.token_match import TokenStore
 from remit.workspace.commit import Commit, Commits
 from remit.workspace.definitions import ParsingProcess
@@ -27,8 +25,6 @@ from remit.workspace.snapshot import Snapshot
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: A repeated command is killed after this many seconds.
-RERUN_SECONDS = 600
 _MAX_RECEIPTS = 64 * 1024 * 1024
 
 
@@ -38,7 +34,6 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
     workspace: Workspace | None = None
     receipts: ReceiptIndex | None = None
     snapshot: Snapshot | None = None
-    rerun: Receipt | None = None
     #: Why the given receipts cannot be used; empty: they can, or none were given.
     receipts_problem: str = ""
     #: Whether the caller chose the commit that the workspace shows.
@@ -132,7 +127,6 @@ def open_sources(
     transcripts: Iterable[Transcript] = (),
     receipts: Sequence[Path] = (),
     records: Iterable[Receipt] | None = None,
-    rerun: str | None = None,
 ) -> Sources:
     """Open all given sources; raise UsageError for one that does not exist.
 
@@ -163,7 +157,6 @@ def open_sources(
         workspace=workspace,
         receipts=index,
         snapshot=snapshot,
-        rerun=rerun_command(rerun, workspace.root) if rerun and workspace is not None else None,
         receipts_problem=problem,
         has_rev=rev is not None,
     )
@@ -206,25 +199,3 @@ def _bytes(path: Path) -> bytes:
     if len(data) > _MAX_RECEIPTS:
         raise UsageError(f"{path}: the receipts file is larger than {_MAX_RECEIPTS >> 20} MB")
     return data
-
-
-def rerun_command(command: str, root: Path) -> Receipt:
-    """Run a caller's command in the checkout and return a receipt of it. Only done on request."""
-    process = subprocess.Popen(  # noqa: S602 (the caller passes the command line for this purpose)
-        command,
-        shell=True,
-        cwd=root,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        status = process.wait(RERUN_SECONDS)
-    except BaseException as stopped:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        if not isinstance(stopped, subprocess.TimeoutExpired):
-            raise
-        status = -signal.SIGKILL
-    return Receipt(tool=RERUN, arguments={"command": command}, exit=status, failed=status != 0)

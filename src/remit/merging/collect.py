@@ -225,9 +225,9 @@ def _changes(verdict: Verdict, agent: str, result: Result) -> Iterator[Change]:
 
 
 def _tests(verdict: Verdict, agent: str) -> Iterator[AgentTests]:
-    runs = [run for run in verdict.evidence.statements if run.statement.check == "test" and run.statement.kind == "run"]
+    runs = [run for run in verdict.evidence.statements if run.statement.check == "test"]
     denied = next((run.why for run in runs if run.fails), "")
-    outcomes = [run.statement.passed for run in runs if run.statement.passed is not None]
+    outcomes = [run.statement.passed for run in runs]
     passed = all(outcomes) if outcomes else None
     for block in blocks(verdict.document.result, "test_results"):
         yield AgentTests(agent=agent, text=cut_text(free_text(block.content)), passed=passed, denied=denied)

@@ -1,4 +1,4 @@
-"""The operation `audit`: what did the assistants say that was not so?"""
+"""The operation `audit`: what do the sessions of the assistants show?"""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ import msgspec
 
 from remit.clients.setup.target import display_home
 from remit.clients.transcripts.auditing import audit
-from remit.clients.transcripts.find import TranscriptFile, default_folders, find_transcripts
+from remit.clients.transcripts.find import default_folders, find_transcripts
 from remit.deciding_files import CLIENTS
 from remit.errors import UsageError
 from remit.operations.declaration import CLI, described
-from remit.reports.audit_report import ALL_OUTCOMES, AuditOutcome, AuditReport
-from remit.workspace.safe_git import root_above
+from remit.reports.audit_report import AuditReport
 
 Client: TypeAlias = Literal[CLIENTS]  # type: ignore[valid-type] # the names are those of the only list
 _SECONDS = {"h": 3600, "d": 86_400, "w": 7 * 86_400}
@@ -26,7 +25,7 @@ _PERIOD = re.compile(r"(\d{1,5})([hdw])")
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
-    """The sessions whose statements are compared with their record."""
+    """The sessions that are read."""
 
     paths: Annotated[list[str], described("", on=CLI, metavar="[PATH]...", is_argument=True)] = []
     since: Annotated[
@@ -41,51 +40,23 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         described("Only the sessions in this folder or below it.", on=CLI, metavar="PATH"),
     ] = None
-    unseen: Annotated[bool, described("List also the statements that no call of the record shows.", on=CLI)] = False
-    all: Annotated[bool, described("List every statement, with the reason of its outcome.", on=CLI)] = False
-    limit: Annotated[
-        int,
-        msgspec.Meta(ge=0),
-        described("List at most this many statements on a terminal; 0: all.", on=CLI, metavar="NUMBER"),
-    ] = 50
-    form: Annotated[
-        Literal["text", "json", "markdown", "html"], described("The output format.", on=CLI, option="--format")
-    ] = "text"
+    all: Annotated[bool, described("Name also the sessions without a fact.", on=CLI)] = False
+    form: Annotated[Literal["text", "json"], described("The output format.", on=CLI, option="--format")] = "text"
 
 
 def audit_sessions(wanted: Audit, progress: Callable[[str], None] = lambda _: None) -> AuditReport:
-    """Read the transcripts and return what their own records contradict."""
+    """Read the transcripts and return the facts of their sessions."""
     paths = [Path(path).expanduser() for path in wanted.paths]
     missing = [str(path) for path in paths if not path.exists()]
     if missing:
         raise UsageError(f"{', '.join(missing)}: there is no such file or folder")
     clients = (wanted.client,) if wanted.client else CLIENTS
-    since = since_time(wanted.since)
-    files = find_transcripts(paths, clients, since)
-    outcomes: tuple[AuditOutcome, ...] = ("contradicted", "unseen") if wanted.unseen else ("contradicted",)
+    files = find_transcripts(paths, clients, since_time(wanted.since))
     project = str(Path(wanted.project).expanduser()) if wanted.project else ""
-    listed = ALL_OUTCOMES if wanted.all else outcomes
-    report = audit(files, progress, outcomes=listed, clients=clients, project=project)
-    _describe_scope(report, wanted, paths, clients, since)
-    return report
-
-
-def _describe_scope(
-    report: AuditReport, wanted: Audit, paths: list[Path], clients: tuple[str, ...], since: float
-) -> None:
-    """Add where was searched, and what the options left out, if nothing was found."""
-    scope = report.scope
+    report = audit(files, progress, clients=clients, project=project)
     starts = paths or [folder for client in clients for folder in default_folders(client)]
-    scope.places = [display_home(str(start)) for start in starts]
-    options = {"--client": wanted.client, "--project": wanted.project}
-    scope.filters = [f"{option} {value}" for option, value in options.items() if value]
-    if report.files:
-        return
-    scope.project_place = next((path for path in wanted.paths if root_above(Path(path).expanduser())), "")
-    if since:
-        scope.since = wanted.since or ""
-        found = (entry for entry in find_transcripts(paths, clients) if isinstance(entry, TranscriptFile))
-        scope.older = sum(entry.written < since for entry in found)
+    report.searched = ", ".join(display_home(str(start)) for start in starts)
+    return report
 
 
 def since_time(text: str | None, now: float | None = None) -> float:

@@ -152,10 +152,6 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     receipts: Annotated[
         list[str], described("A file of receipts of the agent's tool calls.", on=CLI, metavar="PATH")
     ] = []
-    rerun: Annotated[
-        str | None,
-        described("Run CMD in the checkout and compare its outcome with the claimed one.", on=CLI, metavar="CMD"),
-    ] = None
     profile: Profile = None
     kind: Annotated[
         str | None, described(f"The kind of result: {', '.join(KINDS)}; default: derived from the agent's name.")
@@ -247,7 +243,7 @@ def sources_of(root: Path, wanted: Check | Verify) -> Sources:
     if isinstance(wanted, Verify):
         return open_sources(root, rev=wanted.rev, transcripts=transcripts)
     receipts = list(map(Path, wanted.receipts))
-    return open_sources(root, rev=wanted.rev, transcripts=transcripts, receipts=receipts, rerun=wanted.rerun)
+    return open_sources(root, rev=wanted.rev, transcripts=transcripts, receipts=receipts)
 
 
 def check_texts(texts: Iterable[NamedText], options: Options, sources: Sources) -> Iterator[Verdict]:

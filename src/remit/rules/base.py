@@ -24,7 +24,7 @@ from remit.contract.tokens import estimate_tokens
 from remit.evidence.model import Evidence
 
 #: The input that a rule needs.
-Need = Literal["document", "repository", "receipts", "runs", "changes"]
+Need = Literal["document", "repository", "receipts", "changes"]
 
 
 class Violation(msgspec.Struct, frozen=True):

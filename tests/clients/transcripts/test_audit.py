@@ -1,4 +1,4 @@
-"""`remit audit`: statements of assistants are compared with the record of the same session, for each client."""
+"""`remit audit`: sentences of assistants are compared with the record of the same session, for each client."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from remit.clients.transcripts.auditing import audit, audit_file
 from remit.clients.transcripts.find import TranscriptFile, UnreadableFile, default_folders, find_transcripts
-from remit.reports.audit_report import ALL_OUTCOMES, AuditReport, AuditStatement, audit_lines, place_of
+from remit.reports.audit_report import AuditFact, AuditReport, audit_lines
 
 FAILED = "====== 2 failed, 46 passed in 0.91s ======"
 PASSED = "====== 48 passed in 0.90s ======"
@@ -61,191 +61,73 @@ class ClaudeCode:
         return self._add("user", [result])
 
 
-def audited(*paths: Path, every: bool = False) -> AuditReport:
-    outcomes = ALL_OUTCOMES if every else ("contradicted", "unseen")
-    return audit(find_transcripts(paths), outcomes=outcomes)
+def audited(*paths: Path) -> AuditReport:
+    return audit(find_transcripts(paths))
 
 
-def contradicted(path: Path) -> list[AuditStatement]:
-    return audited(path).statements
+def facts(*paths: Path) -> list[AuditFact]:
+    return [fact for _, fact in audited(*paths).facts]
+
+
+def failing(*, then: str = CLAIM) -> ClaudeCode:
+    """A session with a failed run, and a text after it."""
+    return ClaudeCode().asks("fix it").runs("pytest -q", f"Exit code 1\n{FAILED}", failed=True).says(then)
 
 
 class TestClaudeCode:
     def test_a_run_that_failed_contradicts_that_all_tests_pass(self, tmp_path: Path) -> None:
-        session = ClaudeCode().asks("fix it").runs("pytest -q", f"Exit code 1\n{FAILED}", failed=True).says(CLAIM)
-        [statement] = contradicted(write(tmp_path / "a.jsonl", session.lines))
-        assert (statement.kind, statement.outcome, statement.text) == ("run", "contradicted", CLAIM)
-        assert (statement.command, statement.line) == ("pytest -q", FAILED)
-        assert (statement.agent, statement.at, statement.session) == ("main", "2026-02-08T10:03:00Z", "s1")
+        path = write(tmp_path / "a.jsonl", failing().lines)
+        [fact] = facts(path)
+        assert (fact.kind, fact.text, fact.agent, fact.at) == ("contradicted", CLAIM, "main", "2026-02-08T10:03:00Z")
+        assert (fact.path, fact.line, fact.proof.path, fact.proof.line) == (str(path), 4, str(path), 2)
+        assert fact.proof.text == f"`pytest -q` printed `{FAILED}`, and nothing changed since"
 
-    def test_a_run_that_passed_is_verified(self, tmp_path: Path) -> None:
-        session = ClaudeCode().asks("fix it").runs("pytest -q", PASSED).says(CLAIM)
-        path = write(tmp_path / "a.jsonl", session.lines)
-        assert contradicted(path) == []
-        assert [entry.outcome for entry in audited(path, every=True).statements] == ["verified"]
+    @pytest.mark.parametrize(
+        "words", ["`pytest -q` passed.", "The stress tests pass.", "I pushed it.", "All 46 tests pass."]
+    )
+    def test_other_sentences_are_left_alone(self, tmp_path: Path, words: str) -> None:
+        assert facts(write(tmp_path / "a.jsonl", failing(then=words).lines)) == []
 
     @pytest.mark.parametrize("half", ["\ud83d", "\\\ud83d"])
     def test_a_call_with_half_of_a_character_counts(self, tmp_path: Path, half: str) -> None:
         session = ClaudeCode().asks("fix it").runs("pytest -q", f"Exit code 1\n{FAILED}", failed=True)
         session.runs(f"pytest -q # {half}", f"\N{ROCKET}{half} {PASSED}").says(CLAIM)
-        path = write(tmp_path / "a.jsonl", session.lines)
-        assert [entry.outcome for entry in audited(path, every=True).statements] == ["verified"]
-
-    def test_the_end_of_a_pipe_does_not_hide_the_output(self, tmp_path: Path) -> None:
-        session = ClaudeCode().runs("npm test 2>&1 | tail -20", "sh: 1: mocha: not found").says("All tests pass.")
-        [statement] = contradicted(write(tmp_path / "a.jsonl", session.lines))
-        assert statement.line == "sh: 1: mocha: not found"
-
-    def test_work_without_any_call_is_unseen(self, tmp_path: Path) -> None:
-        words = "I implemented the fix in lib/express.js, added test/regression.js and committed it."
-        found = contradicted(write(tmp_path / "a.jsonl", ClaudeCode().asks("fix it").says(words).lines))
-        assert {(entry.kind, entry.outcome) for entry in found} == {("change", "unseen")}
-        assert {entry.text for entry in found} == {words}
+        assert facts(write(tmp_path / "a.jsonl", session.lines)) == []
 
     def test_a_sentence_may_announce_the_next_call_of_its_turn(self, tmp_path: Path) -> None:
-        session = ClaudeCode().asks("fix it").says("I added tests/test_cart.py:")
-        session.calls("Write", {"file_path": "/home/dev/shop/tests/test_cart.py", "content": "x"})
-        assert contradicted(write(tmp_path / "a.jsonl", session.lines)) == []
+        refused = ClaudeCode().asks("commit it").runs("git commit -am x", "Exit code 1\nhook failed: x", failed=True)
+        assert len(facts(write(tmp_path / "a.jsonl", refused.says("Committed.").lines))) == 1
+        refused.runs("git commit -am x", "[main 1234abc] x")
+        assert facts(write(tmp_path / "a.jsonl", refused.lines)) == []
 
     def test_a_call_of_a_later_turn_does_not_count(self, tmp_path: Path) -> None:
-        session = ClaudeCode().asks("test it").says(CLAIM).asks("really?").runs("pytest -q", PASSED)
-        assert len(contradicted(write(tmp_path / "a.jsonl", session.lines))) == 1
-
-    def test_the_subagent_is_named(self, tmp_path: Path) -> None:
-        session = ClaudeCode().says(CLAIM, isSidechain=True, agentId="a1b2")
-        assert [entry.agent for entry in contradicted(write(tmp_path / "a.jsonl", session.lines))] == ["subagent a1b2"]
-
-    def test_each_part_of_a_sentence_is_a_statement(self, tmp_path: Path) -> None:
-        session = ClaudeCode().asks("fix it").calls("Edit", {"file_path": "/home/dev/shop/cart.py"})
-        session.says("I updated `cart.py` and added `tests/test_cart.py`.")
-        path = write(tmp_path / "a.jsonl", session.lines)
-        assert [entry.proof for entry in contradicted(path)] == ["no call changed tests/test_cart.py"]
-        assert audited(path).summary.statements == 2
+        session = failing().asks("really?").runs("pytest -q", PASSED)
+        assert len(facts(write(tmp_path / "a.jsonl", session.lines))) == 1
 
     def test_a_forked_session_does_not_count_its_first_part_again(self, tmp_path: Path) -> None:
-        first = ClaudeCode().asks("test it").says(CLAIM)
+        first = failing()
         write(tmp_path / "a.jsonl", first.lines)
         write(tmp_path / "b.jsonl", [{**line, "sessionId": "s2"} for line in first.lines])
-        read = audited(tmp_path)
-        assert len(read.statements) == 1
-        assert (read.summary.contradicted, read.summary.unseen) == (0, 1)
+        assert len(facts(tmp_path)) == 1
+        assert audited(tmp_path).summary.sessions == 2
 
-    def test_a_session_without_its_beginning_does_not_accuse_of_what_it_may_have(self, tmp_path: Path) -> None:
-        session = ClaudeCode().asks("go on").says(CLAIM)
-        session.lines[0]["parentUuid"] = "earlier"
-        assert contradicted(write(tmp_path / "a.jsonl", session.lines)) == []
-
-    def test_errors_of_the_client_and_notices_are_not_read(self, tmp_path: Path) -> None:
-        session = ClaudeCode().says(CLAIM, isApiErrorMessage=True)
-        session.lines[0]["message"]["model"] = "<synthetic>"
-        assert audited(write(tmp_path / "a.jsonl", session.lines)).statements == []
-
-
-class TestProof:
-    """A sentence is accused only if it can mean nothing but the run that failed."""
-
-    @pytest.mark.parametrize(
-        "words",
-        [
-            "Done. All tests pass.",
-            "Tests: ✅ all passing",
-            "`pytest -q` passes.",
-            "I ran `pytest -q` and everything passed.",
-            "The total of the cart is right, and all 48 tests pass now.",
-            "すべてのテストが成功しました。",
-            "所有测试均已通过。",
-        ],
-    )
-    def test_a_plain_sentence_is_accused(self, tmp_path: Path, words: str) -> None:
-        session = ClaudeCode().asks("fix it").runs("pytest -q", f"Exit code 1\n{FAILED}", failed=True).says(words)
-        assert [entry.line for entry in contradicted(write(tmp_path / "a.jsonl", session.lines))] == [FAILED]
-
-    @pytest.mark.parametrize(
-        "words",
-        [
-            "The tests of the parser and the storage tests pass.",
-            "The stress tests pass.",
-            "Nothing works any more, even the test that was passing before!",
-            "The test shows that the worktree is clean.",
-            "Cart tests (`tests/test_cart.py`, 15 tests) - all 15 tests pass",
-            "The 6 unit test suites (101 tests) all pass.",
-            "The build succeeded.",
-            "Step 2 (tests): passing",
-        ],
-    )
-    def test_a_sentence_that_may_mean_something_else_is_unchecked(self, tmp_path: Path, words: str) -> None:
-        session = ClaudeCode().asks("fix it").runs("swift test", f"Exit code 1\n{FAILED}", failed=True)
-        session.runs("pytest -q", f"Exit code 1\n{FAILED}", failed=True).says(words)
-        found = audited(write(tmp_path / "a.jsonl", session.lines), every=True).statements
-        assert {entry.outcome for entry in found} <= {"unchecked"}
-        assert all(entry.reason and entry.proof for entry in found)
-
-    @pytest.mark.parametrize(
-        "words",
-        [
-            "All 46 tests pass.",
-            "The 2 older failures are not caused by the change. All tests pass.",
-            "All my tests pass: 46 passed.",
-        ],
-    )
-    def test_the_numbers_of_the_run_are_not_contradicted_by_it(self, tmp_path: Path, words: str) -> None:
-        session = ClaudeCode().asks("fix it").runs("pytest -q", f"Exit code 1\n{FAILED}", failed=True).says(words)
-        assert contradicted(write(tmp_path / "a.jsonl", session.lines)) == []
-
-    @pytest.mark.parametrize(
-        ("command", "words"),
-        [
-            ("fish -c 'npx tsc --noEmit' 2>&1 | head -50", "Type check passes."),
-            ("npx expo lint -- src/a.tsx 2>&1", "Lint passes."),
-            ("npx eslint src 2>&1 | tail -20", "ESLint passes."),
-            ("go build ./... 2>&1 | head -20", "The build succeeds."),
-        ],
-    )
-    def test_a_program_that_printed_nothing_found_nothing(self, tmp_path: Path, command: str, words: str) -> None:
-        session = ClaudeCode().asks("check it").runs(command, "").says(words)
-        [statement] = audited(write(tmp_path / "a.jsonl", session.lines), every=True).statements
-        assert statement.outcome == "verified"
-
-    def test_an_exit_status_alone_proves_nothing(self, tmp_path: Path) -> None:
-        session = ClaudeCode().asks("fix it").runs("npm test", "Exit code 1", failed=True).says(CLAIM)
-        [statement] = audited(write(tmp_path / "a.jsonl", session.lines), every=True).statements
-        assert statement.outcome == "unchecked"
-
-    @pytest.mark.parametrize(("changes", "outcome"), [(True, "unchecked"), (False, "contradicted")])
-    def test_a_run_of_an_earlier_turn_counts_until_something_changes(
-        self, tmp_path: Path, changes: bool, outcome: str
-    ) -> None:
-        session = ClaudeCode().asks("test it").runs("pytest -q", f"Exit code 1\n{FAILED}", failed=True).asks("go on")
-        if changes:
-            session.calls("Edit", {"file_path": "/home/dev/shop/cart.py"})
-        [statement] = audited(write(tmp_path / "a.jsonl", session.says(CLAIM).lines), every=True).statements
-        assert statement.outcome == outcome
+    def test_errors_of_the_client_are_not_read(self, tmp_path: Path) -> None:
+        session = failing()
+        session.lines[-1]["message"]["model"] = "<synthetic>"
+        assert facts(write(tmp_path / "a.jsonl", session.lines)) == []
 
     def test_a_notice_of_an_end_that_was_read_does_not_make_a_run_the_last_one(self, tmp_path: Path) -> None:
         session = ClaudeCode().asks("test it").runs("pytest -q", "Command running in background with ID: b1. Output: x")
         session.calls("TaskOutput", {"task_id": "b1"}, FAILED).calls("Edit", {"file_path": "/home/dev/shop/cart.py"})
         session.runs("pytest -q", PASSED)
         session.asks("<task-notification><task-id>b1</task-id><status>completed</status></task-notification>")
-        assert contradicted(write(tmp_path / "a.jsonl", session.says(CLAIM).lines)) == []
+        assert facts(write(tmp_path / "a.jsonl", session.says(CLAIM).lines)) == []
 
     def test_a_run_in_the_background_counts_from_its_end(self, tmp_path: Path) -> None:
         session = ClaudeCode().asks("test it").runs("pytest -q", PASSED)
         session.runs("pytest -q", "Command running in background with ID: b1. Output is being written to: x")
         session.says(CLAIM).asks("and now?").calls("TaskOutput", {"task_id": "b1"}, FAILED).says(CLAIM)
-        found = audited(write(tmp_path / "a.jsonl", session.lines), every=True).statements
-        assert [(entry.outcome, entry.at[14:16]) for entry in found] == [("contradicted", "09"), ("verified", "05")]
-
-    def test_the_beginning_of_an_output_has_no_total(self, tmp_path: Path) -> None:
-        preview = "<persisted-output>\nOutput too large. Full output saved to: none.txt\n\nPreview (first 2KB):\n"
-        output = f"{preview}Executed 9 tests, with 0 failures\n</persisted-output>"
-        session = ClaudeCode().asks("test it").runs("swift test", output).says("All 165 tests pass.")
-        assert contradicted(write(tmp_path / "a.jsonl", session.lines)) == []
-
-    def test_a_pull_that_failed_does_not_mean_that_the_commit_failed(self, tmp_path: Path) -> None:
-        session = ClaudeCode().asks("commit it").runs("git commit -am x", "[main 1234abc] x\n 1 file changed")
-        session.runs("git pull --rebase", "Exit code 128\nerror: cannot pull with rebase", failed=True)
-        session.says("I committed the change.")
-        assert contradicted(write(tmp_path / "a.jsonl", session.lines)) == []
+        assert [fact.at[14:16] for fact in facts(write(tmp_path / "a.jsonl", session.lines))] == ["09"]
 
 
 def codex_lines(*payloads: Json) -> list[Json]:
@@ -270,8 +152,7 @@ class TestCodex:
             "payload": {"type": "item_completed", "item": {**item, "aggregated_output": FAILED}},
         }
         lines.insert(-1, end)
-        found = audited(write(tmp_path / "a.jsonl", lines), every=True).statements
-        assert sorted(entry.outcome for entry in found) == ["contradicted", "unseen"]
+        assert [fact.line for fact in facts(write(tmp_path / "a.jsonl", lines))] == [8]
 
     @pytest.mark.parametrize(
         "output",
@@ -286,26 +167,16 @@ class TestCodex:
         call = {"type": "function_call", "name": "shell", "call_id": "c", "arguments": '{"command": ["pytest", "-q"]}'}
         call["arguments"] = json.dumps({"command": ["bash", "-lc", "pytest -q"]})
         lines = codex_lines(call, {"type": "function_call_output", "call_id": "c", "output": output}, codex_text(CLAIM))
-        [statement] = contradicted(write(tmp_path / "rollout-1.jsonl", lines))
-        assert (statement.command, statement.line) == ("pytest -q", FAILED)
+        [fact] = facts(write(tmp_path / "rollout-1.jsonl", lines))
+        assert f"`pytest -q` printed `{FAILED}`" in fact.proof.text
 
     def test_an_item_replaces_its_response_item(self, tmp_path: Path) -> None:
         call = {"type": "function_call", "name": "exec_command", "call_id": "c", "arguments": '{"cmd": "pytest -q"}'}
-        item = {"type": "CommandExecution", "id": "c", "command": ["bash", "-lc", "pytest -q"], "exit_code": 0}
-        item |= {"status": "completed", "aggregated_output": PASSED}
+        item = {"type": "CommandExecution", "id": "c", "command": ["bash", "-lc", "pytest -q"], "exit_code": 1}
+        item |= {"status": "completed", "aggregated_output": FAILED}
         lines = [*codex_lines(call), {"type": "event_msg", "payload": {"type": "item_completed", "item": item}}]
         lines += codex_lines(codex_text(CLAIM))[2:]
-        assert [entry.outcome for entry in audited(write(tmp_path / "r.jsonl", lines), every=True).statements] == [
-            "verified"
-        ]
-
-    @pytest.mark.parametrize(("output", "count"), [("Success. Updated the following files:\nA a.py\n", 0), ("no", 1)])
-    def test_a_patch_changes_its_files(self, tmp_path: Path, output: str, count: int) -> None:
-        patch = "*** Begin Patch\n*** Add File: shop/tax.py\n+x\n*** End Patch"
-        call = {"type": "custom_tool_call", "name": "apply_patch", "call_id": "p", "input": patch}
-        end = {"type": "custom_tool_call_output", "call_id": "p", "output": f"Exit code: 0\nOutput:\n{output}"}
-        lines = codex_lines(call, end, codex_text("I created `shop/tax.py`."))
-        assert len(contradicted(write(tmp_path / "r.jsonl", lines))) == count
+        assert len(facts(write(tmp_path / "r.jsonl", lines))) == 1
 
 
 def test_a_session_of_copilot_is_read(tmp_path: Path) -> None:
@@ -328,9 +199,9 @@ def test_a_session_of_copilot_is_read(tmp_path: Path) -> None:
         {"type": "assistant.message", "data": {"content": CLAIM, "messageId": "m", "model": "opus"}},
     ]
     path = write(tmp_path / ".copilot/session-state/p1/events.jsonl", lines)
-    [statement] = contradicted(path)
-    assert (statement.session, statement.line) == ("p1", FAILED)
-    assert [(entry.client, entry.model) for entry in audited(path).sessions] == [("copilot", "opus")]
+    [fact] = facts(path)
+    assert FAILED in fact.proof.text
+    assert [(entry.id, entry.client, entry.model) for entry in audited(path).sessions] == [("p1", "copilot", "opus")]
 
 
 def opencode_database(path: Path, parts: list[Json]) -> Path:
@@ -361,8 +232,8 @@ def test_the_database_of_opencode_is_read_and_not_changed(tmp_path: Path, mode: 
     connection.execute(f"PRAGMA journal_mode={mode}")
     connection.close()
     before = path.read_bytes()
-    [statement] = contradicted(path)
-    assert (statement.session, statement.at, statement.line) == ("o1", "2026-02-02T02:40:00Z", FAILED)
+    [fact] = facts(path)
+    assert (fact.at, fact.line, FAILED in fact.proof.text) == ("2026-02-02T02:40:00Z", 0, True)
     assert path.read_bytes() == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["opencode.db"]
 
@@ -375,7 +246,7 @@ def test_what_a_running_opencode_has_written_is_read(tmp_path: Path) -> None:
     connection.execute("INSERT INTO message VALUES ('m0', 'o1', 1, ?)", (info,))
     connection.execute("INSERT INTO part VALUES ('p0', 'm0', 1, ?)", (json.dumps({"type": "text", "text": CLAIM}),))
     connection.commit()
-    assert [statement.text for statement in contradicted(path)] == [CLAIM]
+    assert [session.model for session in audited(path).sessions] == ["sonnet"]
     connection.close()
 
 
@@ -413,12 +284,11 @@ class TestFiles:
 
     def test_a_file_that_cannot_be_read_is_named_and_skipped(self, tmp_path: Path) -> None:
         (tmp_path / "opencode.db").write_text("not a database " * 100)
-        good = write(tmp_path / "a.jsonl", ClaudeCode().says(CLAIM).lines)
+        write(tmp_path / "a.jsonl", failing().lines)
         read = audited(tmp_path)
         assert [entry.path for entry in read.skipped] == [str(tmp_path / "opencode.db")]
         assert "not a database of opencode" in read.skipped[0].why
-        assert len(read.statements) == 1
-        assert good.exists()
+        assert len(read.facts) == 1
 
     @pytest.mark.parametrize(
         "columns", ["n, n, n, '{}'", "n, 'o1', n, zeroblob(9000000)", "n, 'o1', n, zeroblob(99000000)"]
@@ -434,7 +304,7 @@ class TestFiles:
             f"SELECT {columns} FROM r"
         )
         connection.close()
-        monkeypatch.setattr("remit.clients.transcripts.whole_sessions._MAX_STEPS", 5_000_000)
+        monkeypatch.setattr("remit.clients.transcripts.sessions._MAX_STEPS", 5_000_000)
         [skipped] = audited(tmp_path).skipped
         assert skipped.path == str(path)
         assert "too" in skipped.why
@@ -450,35 +320,29 @@ class TestFiles:
         assert entry == UnreadableFile(tmp_path / "none", "there is no such file or folder")
 
     def test_broken_and_cut_lines_are_skipped(self, tmp_path: Path) -> None:
-        path = write(tmp_path / "a.jsonl", ClaudeCode().says(CLAIM).lines)
+        path = write(tmp_path / "a.jsonl", failing().lines)
         path.write_bytes(b"{not json\n\n\xff\xfe\n[1]\n" + path.read_bytes() + b'{"type": "assistant", "mess')
-        assert len(contradicted(path)) == 1
+        assert len(facts(path)) == 1
+        [skipped] = audited(path).skipped
+        assert (skipped.path, skipped.why) == (str(path), "4 lines cannot be read")
 
     def test_many_files_are_read_in_processes_with_the_same_result(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for number in range(4):
-            write(tmp_path / f"{number}.jsonl", ClaudeCode(f"s{number}").says(f"All {number + 2} tests pass.").lines)
+            write(tmp_path / f"{number}.jsonl", failing(then=f"All {number + 2} tests pass.").lines)
         alone = audited(tmp_path)
         monkeypatch.setattr("remit.clients.transcripts.auditing._MIN_PARALLEL", 1)
         assert audited(tmp_path) == alone
-        assert len(alone.statements) == 4
+        assert len(alone.facts) == 4
 
 
 def test_secrets_are_removed_from_what_is_shown(tmp_path: Path) -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     session = ClaudeCode().runs(f"TOKEN={token} pytest -q", f"Exit code 1\n{FAILED} {token}", failed=True)
-    session.says(f"All tests pass with {token}.")
-    read = audited(write(tmp_path / "a.jsonl", session.lines), every=True)
-    assert read.statements
+    read = audited(write(tmp_path / "a.jsonl", session.says(CLAIM).lines))
+    assert read.facts
     assert token not in repr(read)
-
-
-def test_the_worst_come_first(tmp_path: Path) -> None:
-    session = ClaudeCode().asks("go").says("I created `shop/none.py`.")
-    session.asks("test").runs("pytest -q", f"Exit code 1\n{FAILED}", failed=True).says(CLAIM)
-    found = contradicted(write(tmp_path / "a.jsonl", session.lines))
-    assert [entry.kind for entry in found] == ["run", "change"]
 
 
 @given(
@@ -524,46 +388,45 @@ class TestSubagents:
         return ClaudeCode().asks("test it").calls("Task", {"subagent_type": "tester", "prompt": "run the tests"})
 
     @pytest.mark.parametrize("place", ["agent-a1b2.jsonl", "s1/subagents/agent-a1b2.jsonl"])
-    def test_its_run_is_one_of_the_session(self, tmp_path: Path, place: str) -> None:
-        write(tmp_path / "s1.jsonl", self.asked().says(CLAIM).lines)
-        write(tmp_path / place, run_of_subagent())
-        assert [entry.outcome for entry in audited(tmp_path, every=True).statements] == ["verified"]
-
-    def test_its_failed_run_contradicts_the_session(self, tmp_path: Path) -> None:
+    def test_its_failed_run_contradicts_the_session(self, tmp_path: Path, place: str) -> None:
         path = write(tmp_path / "s1.jsonl", self.asked().says(CLAIM).lines)
-        other = write(tmp_path / "agent-a1b2.jsonl", run_of_subagent(output=FAILED))
-        [statement] = contradicted(tmp_path)
-        assert (statement.outcome, statement.agent, statement.line) == ("contradicted", "main", FAILED)
-        assert (statement.path, statement.stated_at) == (str(path), 4)
-        assert (statement.called_in, statement.called_at) == (str(other), 2)
-        assert place_of(statement) == f"{path}:4, call at {other}:2"
+        assert facts(tmp_path) == []
+        other = write(tmp_path / place, run_of_subagent(output=FAILED))
+        [fact] = facts(tmp_path)
+        assert (fact.agent, fact.path, fact.line, fact.proof.path, fact.proof.line) == (
+            "main",
+            str(path),
+            4,
+            str(other),
+            2,
+        )
+        write(tmp_path / place, run_of_subagent("s2", output=FAILED))
+        assert len(facts(tmp_path)) == (0 if "/" not in place else 1), "one of another session does not count"
 
-    @pytest.mark.parametrize("place", ["agent-a1b2.jsonl", "s1/subagents/agent-a1b2.jsonl"])
-    def test_its_own_statement_has_the_place_in_its_own_file(self, tmp_path: Path, place: str) -> None:
+    def test_its_own_statement_has_the_place_in_its_own_file(self, tmp_path: Path) -> None:
         write(tmp_path / "s1.jsonl", self.asked().lines)
         session = ClaudeCode().asks("Run the tests.").runs("pytest -q", FAILED).says(CLAIM)
-        path = write(tmp_path / place, [{**line, "isSidechain": True, "agentId": "a1b2"} for line in session.lines])
+        lines = [{**line, "isSidechain": True, "agentId": "a1b2"} for line in session.lines]
+        path = write(tmp_path / "agent-a1b2.jsonl", lines)
         report = audited(tmp_path)
-        [statement] = report.statements
-        assert CLAIM in path.read_text("utf-8").splitlines()[statement.stated_at - 1]
-        assert (statement.path, statement.called_in, statement.called_at) == (str(path), str(path), 2)
-        assert f"  {path}:4, call at line 2" in "".join(piece.text for line in audit_lines(report) for piece in line)
+        [(_, fact)] = report.facts
+        assert (fact.agent, fact.path, fact.line) == ("subagent a1b2", str(path), 4)
+        assert f"  {path}:4, {path}:2" in "".join(piece.text for line in audit_lines(report) for piece in line)
 
-    def test_without_its_file_the_record_is_incomplete(self, tmp_path: Path) -> None:
-        write(tmp_path / "s1.jsonl", self.asked().says(CLAIM).lines)
-        [statement] = audited(tmp_path, every=True).statements
-        assert (statement.outcome, statement.reason) == ("unchecked", "record-incomplete")
-        assert statement.proof
-
-    def test_with_its_file_what_no_agent_did_is_unseen(self, tmp_path: Path) -> None:
-        write(tmp_path / "s1.jsonl", self.asked().says("I updated `src/cart.py`.").lines)
-        write(tmp_path / "agent-a1b2.jsonl", run_of_subagent())
-        assert [entry.outcome for entry in audited(tmp_path, every=True).statements] == ["unseen"]
-
-    def test_a_subagent_of_another_session_does_not_count(self, tmp_path: Path) -> None:
-        write(tmp_path / "s1.jsonl", self.asked().says(CLAIM).lines)
-        write(tmp_path / "agent-a1b2.jsonl", run_of_subagent("s2"))
-        assert [entry.outcome for entry in audited(tmp_path, every=True).statements] == ["unchecked"]
+    @pytest.mark.parametrize(
+        ("words", "count"), [("The bug is at shop/cart.py:12.", 1), ("I am ready to help.", 0), ("Done.", 0)]
+    )
+    def test_a_report_about_code_without_a_call_is_a_fact(self, tmp_path: Path, words: str, count: int) -> None:
+        inside = self.asked().says(words, isSidechain=True, agentId="a1b2")
+        found = facts(write(tmp_path / "a.jsonl", inside.lines))
+        assert [(fact.kind, fact.agent) for fact in found] == [("subagent-without-call", "subagent a1b2")] * count
+        lines = [
+            {**line, "isSidechain": True, "agentId": "c3"} for line in ClaudeCode("s9").asks("x").says(words).lines
+        ]
+        assert len(facts(write(tmp_path / "agent-c3.jsonl", lines))) == count
+        called = [*lines, *({**line, "sessionId": "s9"} for line in run_of_subagent())]
+        called = [{**line, "agentId": "c3"} for line in called]
+        assert facts(write(tmp_path / "agent-c3.jsonl", called)) == []
 
     def test_a_thread_of_codex_counts_for_the_one_that_started_it(self, tmp_path: Path) -> None:
         main, child = "01a00000-0000-7000-8000-000000000004", "01a00000-0000-7000-8000-000000000007"
@@ -575,27 +438,9 @@ class TestSubagents:
         end = {
             "type": "function_call_output",
             "call_id": "d",
-            "output": f"Process exited with code 0\nOutput:\n{PASSED}",
+            "output": f"Process exited with code 1\nOutput:\n{FAILED}",
         }
-        others = codex_lines(run, end)
+        others = codex_lines(run, end, codex_text("I ran them."))
         others[0]["payload"] |= {"id": child, "parent_thread_id": main}
         write(tmp_path / f"rollout-2026-01-01T12-00-01-{child}.jsonl", others)
-        assert [entry.outcome for entry in audited(tmp_path, every=True).statements] == ["verified"]
-
-
-def test_lines_that_cannot_be_read_are_counted_and_their_file_is_named(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.jsonl", ClaudeCode().asks("test it").says(CLAIM).lines)
-    path.write_text(path.read_text("utf-8") + '{"type": "assist\n\n[1\n', encoding="utf-8")
-    read = audited(tmp_path)
-    assert [(entry.path, entry.why, entry.lines) for entry in read.skipped] == [
-        (str(path), "2 lines cannot be read", 2)
-    ]
-    assert (read.summary.skipped_files, read.summary.skipped_lines) == (0, 2)
-
-
-def test_each_unchecked_statement_has_a_reason(tmp_path: Path) -> None:
-    session = ClaudeCode().asks("go on").says("I updated `src/cart.py`. All 48 tests pass. I pushed the branch.")
-    session.lines[0]["parentUuid"] = "earlier"
-    found = audited(write(tmp_path / "a.jsonl", session.lines), every=True).statements
-    assert [entry.outcome for entry in found] == ["unchecked"] * 3
-    assert all(entry.reason == "record-incomplete" and "continues another session" in entry.proof for entry in found)
+        assert len(facts(tmp_path)) == 1

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from remit.clients.codex.code_mode import ScriptCall, script_calls
 from remit.clients.codex.transcript import CodexCalls
-from remit.clients.transcripts.auditing import audit
 from remit.clients.transcripts.calls import TranscriptLine
-from remit.clients.transcripts.find import find_transcripts
-from remit.reports.audit_report import ALL_OUTCOMES
+from remit.clients.transcripts.sessions import read_sessions
+from remit.evidence.judge_work import WorkJudge
+from remit.evidence.receipts import ReceiptIndex
+from remit.evidence.sentences import read_sentences
 
 Json = dict[str, Any]
 FAILED = "FAILED tests/test_cart.py::test_total\n==== 2 failed, 46 passed in 0.91s ====\n"
@@ -72,7 +73,9 @@ def judged(folder: Path, *payloads: Json, claim: str = CLAIM) -> list[tuple[str,
     lines += ({"type": "response_item", "timestamp": "t", "payload": payload} for payload in (*payloads, said))
     path = folder / "rollout-1.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    found = audit(find_transcripts([path]), outcomes=ALL_OUTCOMES).statements
+    (session,) = read_sessions(path)
+    judge = WorkJudge(ReceiptIndex(session.receipts, "/home/dev/shop"))
+    found = map(judge.judge, read_sentences(session.said[-1].words))
     return [(statement.outcome, statement.line or statement.reason) for statement in found]
 
 
@@ -99,7 +102,7 @@ class TestRunningCommands:
         assert (receipt.output, receipt.pending) == ("", True)
 
     def test_another_session_is_not_its_output(self, tmp_path: Path) -> None:
-        assert judged(tmp_path, *run(), *poll("d", ended(0, PASSED), session=8)) == [("unseen", "run-pending")]
+        assert judged(tmp_path, *run(), *poll("d", ended(0, PASSED), session=8)) == [("unchecked", "run-unclear")]
 
     def test_a_session_that_ended_is_not_changed(self) -> None:
         late = poll("e", "write_stdin failed: Unknown process id 7")
@@ -133,7 +136,7 @@ class TestScripts:
         source = 'const r = await tools.exec_command({"cmd":"pytest -q"});' + SHOWN
         start = [script(source), printed(state="running with cell ID 9")]
         end = printed(FAILED, call="w") | {"type": "function_call_output"}
-        assert judged(tmp_path, *start)[0][0] == "unseen"
+        assert judged(tmp_path, *start)[0][0] == "unchecked"
         assert judged(tmp_path, *start, function("wait", {"cell_id": "9"}, "w"), end)[0][0] == "contradicted"
 
     def test_the_output_of_several_commands_is_that_of_none(self, tmp_path: Path) -> None:
@@ -145,7 +148,7 @@ class TestScripts:
 
     def test_an_output_that_is_not_printed_proves_nothing(self, tmp_path: Path) -> None:
         source = 'const r = await tools.exec_command({"cmd":"mypy src"}); text("done");'
-        found = judged(tmp_path, script(source), printed(""), claim="mypy passes.")
+        found = judged(tmp_path, script(source), printed(""), claim="The type check passes.")
         assert found == [("unchecked", "run-unclear")]
 
     def test_a_patch_changes_its_files(self, tmp_path: Path) -> None:
@@ -166,10 +169,10 @@ class TestScripts:
         ],
     )
     def test_with_a_script_that_is_not_understood_the_record_is_incomplete(self, tmp_path: Path, source: str) -> None:
-        assert judged(tmp_path, script(source), printed(PASSED)) == [("unchecked", "record-incomplete")]
+        assert judged(tmp_path, script(source), printed(PASSED)) == [("unchecked", "run-unclear")]
         # It may have repeated the run that failed before.
         before = [function("exec_command", {"cmd": "pytest -q"}, "c"), output("c", ended(1, FAILED))]
-        assert judged(tmp_path, *before, script(source), printed(PASSED)) == [("unchecked", "record-incomplete")]
+        assert judged(tmp_path, *before, script(source), printed(PASSED)) == [("unchecked", "run-unclear")]
 
     def test_an_item_of_its_command_replaces_it(self) -> None:
         calls = calls_of(script('const r = await tools.exec_command({"cmd":"pytest -q"});' + SHOWN))

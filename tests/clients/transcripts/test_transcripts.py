@@ -18,11 +18,11 @@ from remit.checking import Options, check_text
 from remit.clients.transcripts import reading
 from remit.clients.transcripts.reading import MAX_LINE, read_transcript, read_transcripts
 from remit.errors import UsageError
-from remit.evidence.judge_statements import StatementJudge
+from remit.evidence.judge_work import WorkJudge
 from remit.evidence.model import WHOLE
-from remit.evidence.read_statements import read_statements
 from remit.evidence.receipts import Receipt, ReceiptIndex, Transcript
 from remit.evidence.sources import open_sources
+from remit.evidence.stated_runs import read_runs
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "transcripts"
 SHOP = Path(__file__).parents[3] / "examples" / "shop"
@@ -753,8 +753,8 @@ def test_a_test_run_in_the_background_supports_a_claim_only_after_its_output_was
         ([*run, *read_later], ""),
         ([*run, failed], "`pytest -q` ended with exit status 1"),
     ):
-        judge = StatementJudge(ReceiptIndex(read(file, lines).receipts, CWD))
-        (statement,) = read_statements("All tests pass.")
+        judge = WorkJudge(ReceiptIndex(read(file, lines).receipts, CWD))
+        (statement,) = read_runs("```\n$ pytest -q\n2 passed in 0.1s\n```")
         judged = judge.judge(statement)
         assert (judged.why if judged.fails else "") == denied
 

@@ -14,7 +14,15 @@ from typing import Any
 
 import msgspec
 
-from remit.clients.transcripts.calls import MAX_OUTPUT, AgentCalls, TranscriptLine, kept_lines, table_of, what_it_showed
+from remit.clients.transcripts.calls import (
+    MAX_OUTPUT,
+    AgentCalls,
+    TranscriptLine,
+    kept_lines,
+    refusal,
+    table_of,
+    what_it_showed,
+)
 from remit.evidence.receipts import Receipt
 from remit.lazy import lazy_pattern
 
@@ -132,6 +140,8 @@ def _answered(call: Receipt, output: str, *, failed: bool) -> Receipt:
         details["exit"] = _exit_status(output, failed=failed)
     if not failed:
         details |= what_it_showed(call, output)
+    elif call.action == "edit":
+        details["output"] = refusal(output)
     return msgspec.structs.replace(call, failed=failed, **details)
 
 

@@ -20,6 +20,8 @@ MAX_CALLS = 100_000
 _MAX_NAMES = 5000
 #: Lines of a notice of the client below those of a file.
 _MAX_NOTICE = 12
+_MAX_REFUSAL = 1_000
+_TAG = lazy_pattern(r"</?tool_use_error>")
 _NUMBERED = lazy_pattern(r"\s*(\d{1,9})(?:\t|→)")
 _HIT = lazy_pattern(r"^(?:\./)?([^\s:][^:]{0,400}):(\d{1,9}):")
 _OWN_HIT = lazy_pattern(r"^(\d{1,9})[:\-]")
@@ -33,6 +35,12 @@ def kept_lines(call: Receipt, output: str) -> str | None:
     if call.action == "run":
         return kept_output(call.command, output)
     return kept_log(call.path or "", output) if call.action == "read" else None
+
+
+def refusal(output: str) -> str:
+    """Return the first line of what a tool printed that was refused to change a file."""
+    lines = (_TAG.sub("", line).strip() for line in output[:_MAX_REFUSAL].split("\n"))
+    return next((line for line in lines if line), "")
 
 
 class LineFields(msgspec.Struct):

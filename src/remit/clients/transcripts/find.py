@@ -141,3 +141,29 @@ def _files_below(start: Path) -> Iterator[Path | UnreadableFile]:
                 yield Path(folder, name)
     for problem in problems:
         yield UnreadableFile(Path(problem.filename or start), problem.strerror or str(problem))
+
+
+#: Files that are searched for the subagents of a session, and how much of each.
+_MAX_SIBLINGS = 300
+_MAX_SUBAGENTS = 100
+_HEAD_BYTES = 1_000
+
+
+def subagents_of(transcript: str) -> list[str]:
+    """Return the transcripts of the subagents of a session that is running."""
+    path = Path(transcript)
+    try:
+        if not path.name.startswith(_ROLLOUT):
+            return [
+                str(file) for file in sorted((path.with_suffix("") / "subagents").glob("*.jsonl"))[-_MAX_SUBAGENTS:]
+            ]
+        siblings = sorted(path.parent.glob(f"{_ROLLOUT}*"), reverse=True)[:_MAX_SIBLINGS]
+        mark = f'"session_id":"{path.stem[-_UUID:]}"'.encode()
+        return [str(file) for file in siblings if file != path and mark in _head_of(file)][:_MAX_SUBAGENTS]
+    except OSError:
+        return []
+
+
+def _head_of(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_HEAD_BYTES).replace(b": ", b":")

@@ -32,5 +32,5 @@ class ChangeUnseen(Rule):
                     mark=change.path,
                 )
         for checked in case.evidence.statements:
-            if checked.fails and checked.statement.kind == "change":
+            if checked.fails and checked.statement.path:
                 yield Fault(line=checked.statement.at, message=statement_message(checked), mark=checked.statement.text)

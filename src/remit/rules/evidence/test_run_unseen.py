@@ -9,15 +9,15 @@ from remit.rules.base import Case, Example, Fault, Rule
 
 
 class TestRunUnseen(Rule):
-    """The result states a run that the receipts do not confirm: of tests, a build, a linter or another command.
+    """The result shows a run that the receipts do not have, or whose outcome differs.
 
-    The receipts contain no such command, or the outcome of the last one differs. The same applies to files that the
-    author states to have read, and to agents that the author states to have asked.
+    Of a sentence such as "all tests pass" or "committed", the receipts show the opposite: the last run printed a failure
+    and nothing changed since, or the commit was refused.
     """
 
     name = "test-run-unseen"
     code = "EVD013"
-    needs = "runs"
+    needs = "receipts"
     level = "L1"
     requires = ("no-tool-calls",)
     help = "Run the tests and report their actual outcome, or state that you did not run them."
@@ -38,6 +38,6 @@ class TestRunUnseen(Rule):
     def check(self, case: Case) -> Iterator[Fault]:
         reported: set[str] = set()  # several sentences about one run are one fault
         for checked in case.evidence.statements:
-            if checked.fails and checked.statement.kind != "change" and checked.why not in reported:
+            if checked.fails and not checked.statement.path and checked.why not in reported:
                 reported.add(checked.why)
                 yield Fault(line=checked.statement.at, message=statement_message(checked), mark=checked.statement.text)
