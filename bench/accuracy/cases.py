@@ -12,13 +12,11 @@ from typing import Literal, NamedTuple
 
 from checkout_facts import Checkout
 
-Family = Literal["reference", "quote", "name", "command", "test", "commit", "run", "change"]
+Family = Literal["reference", "quote", "name", "command", "test", "commit"]
 #: `document`: a file in the checkout; `stdin`: a text from elsewhere; `result`: a result under the contract;
 #: `receipts`: any text with receipts of the calls of its author.
 Setting = Literal["document", "stdin", "result", "receipts"]
 SETTINGS: tuple[Setting, ...] = ("document", "stdin", "result", "receipts")
-#: Only receipts can contradict a run or a change.
-_RECEIPTS_ONLY: frozenset[Family] = frozenset({"run", "change"})
 
 
 class Plant(NamedTuple):
@@ -49,10 +47,6 @@ class Case(NamedTuple):
     is_lie: bool
     is_strong: bool
     cited: tuple[str, int] | None = None
-
-    def settings(self) -> tuple[Setting, ...]:
-        """The settings in which the claim can be judged."""
-        return ("receipts",) if self.family in _RECEIPTS_ONLY else SETTINGS
 
 
 class PlaceForm(NamedTuple):
