@@ -63,8 +63,8 @@ def places() -> dict[str, str | None]:
 async def scratch(address: str | None) -> AsyncIterator[tuple[Database, Settings]]:
     """Open a database without jobs, and remove the jobs of the bench afterwards; other jobs are never touched."""
     with tempfile.TemporaryDirectory(prefix="remit-bench-") as folder:
-        settings = load_settings()._replace(data=Path(folder), database=address)
-        async with open_database(address, settings.data) as database:
+        settings = load_settings()._replace(state=Path(folder), texts=Path(folder), database=address)
+        async with open_database(address, settings.state) as database:
             await _refuse_jobs(database)
             try:
                 yield database, settings
@@ -96,7 +96,7 @@ async def _without_jobs(database: Database) -> None:
 def submission(number: int, brief: Brief, queue: str = "bench") -> Submission:
     """One of many jobs."""
     request = JobRequest(prompt=f"task {number}", subagent_def="code-explorer")
-    return Submission(request=request, brief=brief, workspace="/", queueing=Queueing(queue=queue))
+    return Submission(request=request, brief=brief, workspace="/", project="/", queueing=Queueing(queue=queue))
 
 
 class _Started:
@@ -312,7 +312,7 @@ async def _looking(address: str | None) -> float:
                     [there],
                 )
                 await connection.execute("ANALYZE")
-            await register(database, worker, [queue], 1, is_listed=False)
+            await register(database, worker, None, [queue], 1, is_listed=False)
             await _rounds(database, worker, queue)  # which warms up
             begun = time.perf_counter()
             await _rounds(database, worker, queue)

@@ -169,7 +169,7 @@ async def _workers(database: Database, settings: Settings) -> AsyncIterator[Star
     environment = {
         **os.environ,
         "REMIT_DATABASE_URL": database.address,
-        "REMIT_DATA": str(settings.data),
+        "REMIT_STATE": str(settings.state),
         "REMIT_TAKEOVER_SECONDS": f"{_TAKEOVER_SECONDS:g}",
     }
 

@@ -151,7 +151,7 @@ def _work(place: WorkerPlace) -> None:
 
 async def _serve(place: WorkerPlace) -> None:
     settings = load_settings()._replace(
-        data=place.folder, database=place.address, takeover_seconds=place.takeover_seconds
+        state=place.folder, texts=place.folder, database=place.address, takeover_seconds=place.takeover_seconds
     )
     async with open_database(place.address, place.folder) as database:
         worker = _CountingWorker(

@@ -67,9 +67,9 @@ async def _run(place: WorkerPlace, number: int) -> Run:
             PhaseSpec(name="look", delegations=(DelegationSpec(agent="release-helper", task="look", model=_MODEL),)),
         ),
     )
-    settings = load_settings()._replace(data=place.folder, database=place.address)
+    settings = load_settings()._replace(state=place.folder, texts=place.folder, database=place.address)
     async with open_database(place.address, place.folder) as opened:
-        while not await workers.is_served(opened, "default", 30):  # noqa: ASYNC110 (another process starts)
+        while not await workers.is_served(opened, "", "default", 30):  # noqa: ASYNC110 (another process starts)
             await asyncio.sleep(0.1)
         database = _CountingDatabase(opened.target, opened._pool)  # noqa: SLF001 (the same pool, counted)
         begun = time.perf_counter()

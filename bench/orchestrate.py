@@ -66,7 +66,7 @@ async def _plan(database: Database, data: Path, numbers: list[int]) -> float:
         DelegationSpec(agent="release-helper", task=f"task <{number}>", model=_MODEL) for number in numbers
     )
     spec = Plan(name="bench", phases=(PhaseSpec(name="all", delegations=delegations, parallel=_AGENTS),))
-    settings = load_settings()._replace(data=data, database=None)
+    settings = load_settings()._replace(state=data, texts=data, database=None)
     async with ensure_worker(database, settings, concurrency=_AGENTS) as queue:
         begun = time.perf_counter()
         number = await delegating.begin_plan(database, spec, project(), is_new=True)
@@ -104,7 +104,9 @@ async def _many(folder: Path, number: int) -> None:
     text.write_text(result("generic"), encoding="utf-8")
     one = DelegationSpec(agent="release-helper", task="look", runner="command", command="say")
     spec = Plan(name="many", phases=(PhaseSpec(name="all", delegations=(one,) * number, parallel=_AGENTS),))
-    settings = load_settings()._replace(data=folder / "data", database=None, runners={"say": f"cat {text}"})
+    settings = load_settings()._replace(
+        state=folder / "data", texts=folder / "data", database=None, runners={"say": f"cat {text}"}
+    )
     async with (
         open_database(None, folder / "data") as database,
         ensure_worker(database, settings, concurrency=_AGENTS) as queue,

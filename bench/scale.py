@@ -143,7 +143,7 @@ async def _measure(few_address: str, many_address: str) -> dict[str, float]:
     ratios = {}
     async with filled(few_address, FEW) as few, filled(many_address, MANY) as many:
         for database in (few, many):
-            await workers.register(database, str(uuid.UUID(int=1)), ["bench"], 5, is_listed=True)
+            await workers.register(database, str(uuid.UUID(int=1)), None, ["bench"], 5, is_listed=True)
         for title, operation in OPERATIONS.items():
             ratios[title] = await _compare(title, operation, few, many)
     return ratios

@@ -56,7 +56,7 @@ def serving(folder: Path, data: Path, address: str = "") -> Iterator[tuple[str, 
     Its database is at `address`, or an embedded one in `data`.
     """
     command = [sys.executable, "-m", "remit", "serve", "--port", "0"]
-    variables = {**os.environ, "REMIT_DATA": str(data), **({"REMIT_DATABASE_URL": address} if address else {})}
+    variables = {**os.environ, "REMIT_STATE": str(data), **({"REMIT_DATABASE_URL": address} if address else {})}
     with subprocess.Popen(command, cwd=folder, env=variables, stdout=subprocess.PIPE, encoding="utf-8") as process:
         try:
             text = ""

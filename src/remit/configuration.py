@@ -95,9 +95,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("limits.cost", "number", 0, "cost of one job in US dollars; 0: no limit"),
     Setting("limits.seconds", "number", 0, "duration of one job in seconds; 0: no limit"),
     Setting(
-        "database_url", "text", "", "URL of a shared PostgreSQL server; empty: an embedded server in the data folder"
+        "database_url", "text", "", "URL of a shared PostgreSQL server; empty: an embedded server in the state folder"
     ),
-    Setting("data", "text", "", "the data folder; empty: .remit in the root of the project"),
+    Setting("state", "text", "", "the folder of the database and of all that decides, never in a checkout"),
+    Setting("project", "text", "", "the name of the project whose jobs a worker takes; empty: the checkout's path"),
     Setting(
         "takeover_seconds", "number", 20, "seconds without a heartbeat after which the jobs of a worker are taken over"
     ),

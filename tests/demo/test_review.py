@@ -46,8 +46,10 @@ def play(address: str, root: Path) -> DemoResult:
     """Play the recording on a copy of the shop."""
 
     async def work() -> DemoResult:
-        settings = load_settings(start=root)._replace(database=address, data=root.parent / "data")
-        async with open_database(address, settings.data) as database:
+        settings = load_settings(start=root)._replace(
+            database=address, state=root.parent / "data", texts=root.parent / "data"
+        )
+        async with open_database(address, settings.state) as database:
             _, result = await review_shop(database, settings, root, MODEL)
         assert result is not None
         return result

@@ -29,7 +29,7 @@ WANTED = transcript.BudgetRequest(100, 1_000, 64)
 async def claimed(fleet: Fleet, number: int) -> jobs.Job:
     """Claim a job as a worker that does nothing."""
     worker = str(uuid.uuid4())
-    await workers.register(fleet.database, worker, [], 1, is_listed=False)
+    await workers.register(fleet.database, worker, None, [], 1, is_listed=False)
     job = await jobs.claim(fleet.database, number, worker, None)
     assert isinstance(job, jobs.Job)
     return job

@@ -195,7 +195,7 @@ async def test_a_megabyte_of_output_is_truncated_and_the_rest_is_readable(play: 
         [answer] = answers(fleet.requests[1])
         assert len(answer) < 100_000
         assert "line 1 of" in answer
-        spilled = list((fleet.settings.data / "spill" / f"job-{done.id}").iterdir())
+        spilled = list((fleet.settings.work / "spill" / f"job-{done.id}").iterdir())
         assert spilled
         assert str(spilled[0]) in answer or spilled[0].name in answer
 
@@ -225,7 +225,7 @@ async def test_secrets_are_removed_from_the_file_with_long_output(play: Play) ->
     call = tools(("Bash", {"command": f"seq 20000; echo {secret[:4]}''{secret[4:]}; seq 20000"}))
     async with play(call, {"text": "done"}) as fleet:
         done = await fleet.run(allowed_tools=["Bash"])
-        [kept] = (fleet.settings.data / "spill" / f"job-{done.id}").iterdir()
+        [kept] = (fleet.settings.work / "spill" / f"job-{done.id}").iterdir()
         text = kept.read_text(encoding="utf-8")
         assert "20000\n[AWS key removed]\n1\n" in text
         assert secret not in text

@@ -32,7 +32,7 @@ def commit(folder: Path) -> None:
 
 
 def worktree_of(fleet: Fleet, number: int) -> Path:
-    return fleet.settings.data / "worktrees" / f"job-{number}"
+    return fleet.settings.work / "worktrees" / f"job-{number}"
 
 
 async def test_a_hung_job_keeps_its_text_and_diff(play: Play) -> None:

@@ -222,7 +222,7 @@ async def test_the_agent_can_read_the_file_with_a_long_answer(configure: Callabl
     configure("none")
     async with play(tools(("mcp__docs__long", {})), {"text": "done"}) as fleet:
         job = await ran(fleet)
-        kept = [path.read_text("utf-8") for path in (fleet.settings.data / "spill" / f"job-{job.id}").iterdir()]
+        kept = [path.read_text("utf-8") for path in (fleet.settings.work / "spill" / f"job-{job.id}").iterdir()]
     assert len(kept) == 1
     assert "line 3999 of many" in kept[0]
     assert "ABCDEFGHABCDEFGH" not in kept[0]

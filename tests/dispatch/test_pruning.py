@@ -151,7 +151,7 @@ async def littered(fleet: Fleet) -> dict[str, int]:
     await is_over(fleet, found["over"], 0)
     for folder in (SPILL, WORKTREES):
         for name in (*(f"job-{number}" for number in (*found.values(), GONE)), f"job-{GONE}.old", "mine"):
-            place = fleet.settings.data / folder / name
+            place = fleet.settings.state / folder / name
             place.mkdir(parents=True)
             (place / "some.txt").write_text("text", encoding="utf-8")
     return found
@@ -159,13 +159,13 @@ async def littered(fleet: Fleet) -> dict[str, int]:
 
 def places(fleet: Fleet, folder: str) -> set[str]:
     """Return the remaining files and their content."""
-    return {file.parent.name for file in (fleet.settings.data / folder).glob("*/some.txt")}
+    return {file.parent.name for file in (fleet.settings.state / folder).glob("*/some.txt")}
 
 
 async def test_files_of_removed_jobs_are_removed(play: Play) -> None:
     async with play(DONE) as fleet:
         found = await littered(fleet)
-        await remove_orphans(fleet.database, fleet.settings.data, is_shared=False)
+        await remove_orphans(fleet.database, fleet.settings.work, is_shared=False)
         kept = {f"job-{GONE}.old", "mine"} | {f"job-{found[name]}" for name in ("waits", "runs")}
         assert places(fleet, SPILL) == kept | {f"job-{found['over']}"}, "an existing job keeps its long outputs"
         assert places(fleet, WORKTREES) == kept, "a finished job needs no worktree"
@@ -175,7 +175,7 @@ async def test_in_a_shared_store_only_files_of_known_jobs_are_removed(play: Play
     """A folder without a job may belong to another store."""
     async with play(DONE) as fleet:
         found = await littered(fleet)
-        await remove_orphans(fleet.database, fleet.settings.data, is_shared=True)
+        await remove_orphans(fleet.database, fleet.settings.work, is_shared=True)
         kept = {f"job-{GONE}", f"job-{GONE}.old", "mine"} | {f"job-{found[name]}" for name in ("waits", "runs")}
         assert places(fleet, SPILL) == kept | {f"job-{found['over']}"}
         assert places(fleet, WORKTREES) == kept
@@ -186,15 +186,15 @@ async def test_a_link_in_place_of_the_files_is_not_followed(play: Play, tmp_path
         precious = tmp_path / "precious"
         precious.mkdir()
         (precious / "some.txt").write_text("text", encoding="utf-8")
-        (fleet.settings.data / SPILL).mkdir(parents=True)
-        (fleet.settings.data / SPILL / f"job-{GONE}").symlink_to(precious)
-        await remove_orphans(fleet.database, fleet.settings.data, is_shared=False)
+        (fleet.settings.state / SPILL).mkdir(parents=True)
+        (fleet.settings.state / SPILL / f"job-{GONE}").symlink_to(precious)
+        await remove_orphans(fleet.database, fleet.settings.work, is_shared=False)
         assert (precious / "some.txt").exists()
 
 
 async def test_pruning_without_files_works(play: Play) -> None:
     async with play(DONE) as fleet:
-        await remove_orphans(fleet.database, fleet.settings.data / "nowhere", is_shared=False)
+        await remove_orphans(fleet.database, fleet.settings.state / "nowhere", is_shared=False)
         assert await jobs.prune(fleet.database, 0) == 0
 
 

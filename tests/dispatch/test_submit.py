@@ -276,7 +276,10 @@ def test_an_invalid_worker_setting_is_refused(
 
 
 @pytest.mark.parametrize("table", ["queue_limits", "provider_limits"])
-def test_a_queue_limit_of_zero_is_refused(quiet: None, tmp_path: Path, table: str) -> None:
+def test_a_queue_limit_of_zero_is_refused(
+    quiet: None, tmp_path: Path, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REMIT_CONFIG", str(tmp_path / "remit.toml"))
     file = tmp_path / "remit.toml"
     file.write_text(f"[{table}]\nslow = 0\n", encoding="utf-8")
     with pytest.raises(ConfigurationError, match=rf"{table}\.slow must be at least 1, not 0"):

@@ -166,7 +166,7 @@ async def test_the_circuit_opens_after_three_failures_for_half_a_minute_for_ever
         job, attempt = await claimed(fleet)
         assert (await reserved(fleet.database, job, attempt, "anthropic")).wait == 0
         assert await workers.provider_failed(fleet.database, "anthropic")
-        async with open_database(fleet.database.address, fleet.settings.data) as other:
+        async with open_database(fleet.database.address, fleet.settings.state) as other:
             assert (await reserved(other, job, attempt, "openai")).wait == 0
             held = await reserved(other, job, attempt, "anthropic")
             assert 28 < held.wait <= 30

@@ -55,7 +55,7 @@ async def test_the_checkout_is_untouched_and_the_diff_is_in_the_job(play: Play) 
         assert "+++ b/new.py" in diff
         assert "+fresh = 1" in diff
         assert "-    return 1\n+    return 2" in diff
-        assert not (fleet.settings.data / "worktrees" / f"job-{done.id}").exists()
+        assert not (fleet.settings.work / "worktrees" / f"job-{done.id}").exists()
         assert len(git(fleet.project, "worktree", "list").splitlines()) == 1
 
 
@@ -107,7 +107,7 @@ async def test_a_job_that_did_not_complete_has_its_diff(play: Play) -> None:
         done = await fleet.run(isolation="worktree", allowed_tools=["Write", "Edit", "Bash"])
         assert done.outcome == "error"
         assert "+fresh = 1" in str(done.diff)
-        assert not (fleet.settings.data / "worktrees" / f"job-{done.id}").exists()
+        assert not (fleet.settings.work / "worktrees" / f"job-{done.id}").exists()
 
 
 async def test_a_cancelled_job_has_its_diff_and_no_worktree_left(play: Play) -> None:
@@ -120,7 +120,7 @@ async def test_a_cancelled_job_has_its_diff_and_no_worktree_left(play: Play) -> 
             done = await fleet.reached(number, "finished")
         assert done.outcome == "cancelled"
         assert "+fresh = 1" in str(done.diff)
-        assert not (fleet.settings.data / "worktrees" / f"job-{number}").exists()
+        assert not (fleet.settings.work / "worktrees" / f"job-{number}").exists()
 
 
 async def test_hooks_and_filters_of_a_hostile_repository_do_not_run(play: Play, tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ async def test_an_empty_nested_repository_does_not_affect_the_diff_and_is_kept(p
     async with play(CHANGES, tools(("Bash", {"command": command})), {"text": "done"}) as fleet:
         commit(fleet.project)
         done = await fleet.run(isolation="worktree", allowed_tools=["Write", "Edit", "Bash"])
-        folder = fleet.settings.data / "worktrees" / f"job-{done.id}"
+        folder = fleet.settings.work / "worktrees" / f"job-{done.id}"
         assert done.outcome == "completed"
         assert "+fresh = 1" in str(done.diff)
         assert f"the worktree stays in {folder}" in str(done.error)
@@ -263,7 +263,7 @@ async def test_unreadable_changes_are_kept_and_reported(play: Play, broken: str)
     async with play(CHANGES, {"text": "done", "gate": "g"}) as fleet:
         commit(fleet.project)
         number = await fleet.submit(isolation="worktree", allowed_tools=["Write", "Edit"])
-        folder = fleet.settings.data / "worktrees" / f"job-{number}"
+        folder = fleet.settings.work / "worktrees" / f"job-{number}"
         async with fleet.working():
             await fleet.server.wait("g")
             if broken == "replaced":
@@ -295,7 +295,7 @@ async def test_a_corrected_job_continues_with_its_files(play: Play) -> None:
         for line in ("+fresh = 1", "+    return 2", "+more = 1"):
             assert line in str(done.diff)
         assert "+more = 1" not in str(first.diff)
-        assert not (fleet.settings.data / "worktrees" / f"job-{number}").exists()
+        assert not (fleet.settings.work / "worktrees" / f"job-{number}").exists()
 
 
 async def test_a_retried_job_continues_with_its_files(play: Play) -> None:
@@ -419,7 +419,7 @@ async def test_a_worktree_without_its_git_folder_is_not_recreated_over_its_files
         number = await fleet.submit(isolation="worktree", allowed_tools=["Write", "Edit"])
         async with fleet.working():
             await fleet.server.wait("g")
-        folder = fleet.settings.data / "worktrees" / f"job-{number}"
+        folder = fleet.settings.work / "worktrees" / f"job-{number}"
         assert (await fleet.job(number)).state == "queued", "it returns to the queue"
         (folder / ".git").unlink()
         await fleet.work()

@@ -167,7 +167,7 @@ def states(found: PlanResult) -> list[tuple[str, str]]:
 
 
 def progress_file(fleet: Fleet) -> Path:
-    return fleet.settings.data / "progress.json"
+    return fleet.settings.texts / "progress.json"
 
 
 def toml(spec: Sequence[tuple[str, Sequence[dict[str, Any]], dict[str, Any]]], name: str = "a plan") -> str:

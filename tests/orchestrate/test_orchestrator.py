@@ -179,7 +179,7 @@ async def test_progress_is_written_and_messages_become_events(play: Play) -> Non
     async with play(conversations={ME: [tools(track, ("Tell", {"text": "Half done."})), CHAT]}) as fleet:
         job = await orchestrated(fleet)
         told = [one.data for one in await fleet.events(job.id) if one.kind == "told"]
-        progress = read_progress(fleet.settings.data / "progress.json")
+        progress = read_progress(fleet.settings.texts / "progress.json")
     assert told == [{"text": "Half done."}]
     assert progress["resumptionContext"]["nextAction"] == "ask the auditor"
     assert progress["resumptionContext"]["decisions"] == ["no new tables"]
@@ -261,7 +261,7 @@ async def test_its_tools_do_not_see_the_data_folder_wherever_it_is(play: Play) -
         data = fleet.project / "store"
         data.mkdir()
         (data / "secret.txt").write_text("a file of another job", encoding="utf-8")
-        fleet.settings = fleet.settings._replace(data=data)
+        fleet.settings = fleet.settings._replace(state=data, texts=data)
         await orchestrated(fleet)
         hidden, shown = answers(fleet)
         assert "is outside the workspace (or belongs to git or Remit)" in hidden

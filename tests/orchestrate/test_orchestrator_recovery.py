@@ -47,7 +47,7 @@ async def test_reading_results_again_does_not_allow_more_files(play: Play) -> No
 
 def left_open(fleet: Fleet, job: int) -> list[str]:
     """Return the delegations that the gate considers open."""
-    with open_session(str(fleet.settings.data / "gate"), f"job-{job}") as state:
+    with open_session(str(fleet.settings.texts / "gate"), f"job-{job}") as state:
         return open_delegations(state)
 
 

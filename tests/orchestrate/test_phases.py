@@ -91,7 +91,7 @@ async def test_a_long_result_is_shortened_and_the_whole_is_in_a_file(play: Play)
         async with begun(fleet, spec) as run:
             found = await run.drive()
             [told] = set(await run.told("task of b"))
-        file = fleet.settings.data / "results" / f"plan-{run.number}" / f"{found.delegations[0].id}.md"
+        file = fleet.settings.work / "results" / f"plan-{run.number}" / f"{found.delegations[0].id}.md"
         assert file.read_text(encoding="utf-8") == found.delegations[0].result
         shown = told.split('verdict="accept">\n')[1].removesuffix("\n</result>")
         assert estimate_tokens(shown) < 2_200

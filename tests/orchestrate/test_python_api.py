@@ -36,7 +36,7 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def here(quiet: None, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, team: None) -> None:
     monkeypatch.setenv("REMIT_DATABASE_URL", address)
-    monkeypatch.setenv("REMIT_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("REMIT_STATE", str(tmp_path / "data"))
 
 
 @pytest.mark.usefixtures("here")

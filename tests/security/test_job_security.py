@@ -15,7 +15,9 @@ import pytest
 from support.running import Play, tools
 
 from remit.configuration import load
+from remit.digests import sha256_of
 from remit.dispatch.health import HealthFact, _sandbox
+from remit.dispatch.submit import Queueing
 from remit.dispatch.tools import sandbox, toolbox
 from remit.dispatch.tools.deciding import deciding_entries
 from remit.dispatch.tools.tool_types import ToolLimits, ToolOutput
@@ -299,13 +301,15 @@ def test_a_job_reads_the_results_of_its_own_plan_only(work: Path, tmp_path: Path
 
 
 @pytest.mark.anyio
-async def test_jobs_outside_plans_read_no_results(play: Play, tmp_path: Path) -> None:
-    folder = tmp_path / "data" / "results" / "plan-1"
+async def test_a_job_with_a_key_like_that_of_a_plan_reads_no_results(play: Play, tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "work" / sha256_of(b"tests")[:32] / "results" / "plan-1"
     folder.mkdir(parents=True)
     (folder / "1.md").write_text("the result of another plan")
     async with play(tools(("Read", {"file_path": str(folder / "1.md")})), {"text": "done"}) as fleet:
-        done = await fleet.run("go", allowed_tools=["Read"])
-        (text,) = await fleet.outputs(done.id)
+        assert fleet.settings.work == folder.parents[1]
+        number = await fleet.submit(allowed_tools=["Read"], queueing=Queueing(key="plan-1-own"))
+        await fleet.work()
+        (text,) = await fleet.outputs(number)
         assert "is outside the workspace" in text
 
 

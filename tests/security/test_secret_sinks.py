@@ -70,14 +70,14 @@ async def test_no_planted_secret_is_stored_shown_or_logged(play: Play, caplog: p
         assert {table for tables in stored.values() for table in tables} <= {"remit.jobs"}
         assert not found_in(f"{done.result}{done.diff}{done.error}")
         assert str(done.diff).endswith("[possible secrets were removed from this diff: it cannot be applied]\n")
-        worktree = fleet.settings.data / "worktrees" / f"job-{number}"
+        worktree = fleet.settings.work / "worktrees" / f"job-{number}"
         assert (worktree / "new.txt").read_text() == TEXT, "what is not stored is not lost"
         assert "its diff contains a possible secret, which is not stored" in str(done.error)
         shown = [*job_lines(done, 400), *list_lines([done], 4000)]
         for event in await fleet.events(number):
             shown += event_lines(event, 4000)
         assert not found_in("".join(piece.text for line in shown for piece in line))
-        assert [path for path in fleet.settings.data.rglob("*") if is_leaking(path, worktree)] == []
+        assert [path for path in fleet.settings.state.rglob("*") if is_leaking(path, worktree)] == []
     assert not found_in(caplog.text)
 
 

@@ -209,7 +209,7 @@ def test_a_folder_of_another_user_is_refused(embedded_fleet: Fleet) -> None:
     code, said = embedded_fleet.run("jobs", "list")
 
     assert code == 3
-    assert said == f"remit: {folder} belongs to another user: remove it, or set REMIT_DATA to another folder\n"
+    assert said == f"remit: {folder} belongs to another user: remove it, or set REMIT_STATE to another folder\n"
 
 
 @pytest.mark.process
@@ -235,24 +235,23 @@ def test_without_user_namespaces_root_starts_it_as_another_user(
 def test_a_folder_that_cannot_be_created_is_reported(embedded_fleet: Fleet) -> None:
     (embedded_fleet.folder / "file").write_text("not a folder", encoding="utf-8")
 
-    code, said = embedded_fleet.run("jobs", "list", REMIT_DATA=str(embedded_fleet.folder / "file" / "below"))
+    code, said = embedded_fleet.run("jobs", "list", REMIT_STATE=str(embedded_fleet.folder / "file" / "below"))
 
     assert code == 3
     assert said.count("\n") == 1
-    assert "file/below cannot be used for Remit's data: Not a directory; set REMIT_DATA to another folder" in said
+    assert "file/below cannot be used for the state of Remit: Not a directory; set REMIT_STATE to" in said
 
 
-@pytest.mark.parametrize("mode", [0o755, 0o777])
-def test_permissions_widened_by_a_copy_or_restore_are_narrowed_again(embedded_fleet: Fleet, mode: int) -> None:
+def test_a_folder_that_a_copy_has_opened_to_others_is_not_narrowed_but_refused(embedded_fleet: Fleet) -> None:
     assert embedded_fleet.run("jobs", "list")[0] == 0
-    folder = embedded_fleet.folder / "data" / "postgres"
-    for opened_up in (folder, folder / "data"):
-        opened_up.chmod(mode)
+    folder = embedded_fleet.folder / "data" / "postgres" / "data"
+    folder.chmod(0o755)
 
     code, said = embedded_fleet.run("jobs", "list")
 
-    assert code == 0, said
-    assert stat.S_IMODE((folder / "data").stat().st_mode) == 0o700
+    assert code == 3
+    assert "invalid permissions" in said
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o755
 
 
 def test_a_failed_start_is_reported_with_the_cause_from_the_log(embedded_fleet: Fleet) -> None:
@@ -281,22 +280,22 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_is_reported_and_commands_work_when_space_is_free_again(embedded_fleet: Fleet, disk: Path) -> None:
-    code, said = embedded_fleet.run("jobs", "list", REMIT_DATA=str(disk / "data"))
+    code, said = embedded_fleet.run("jobs", "list", REMIT_STATE=str(disk / "data"))
     assert code == 3
     assert said.count("\n") == 1
     assert "No space left on device" in said
-    assert "free disk space, set REMIT_DATA to another folder, or REMIT_DATABASE_URL" in said
+    assert "free disk space, set REMIT_STATE to another folder, or REMIT_DATABASE_URL" in said
 
     subprocess.run(["mount", "-o", "remount,size=200m", str(disk)], check=True)
 
-    code, said = embedded_fleet.run("jobs", "list", REMIT_DATA=str(disk / "data"))
+    code, said = embedded_fleet.run("jobs", "list", REMIT_STATE=str(disk / "data"))
     assert code == 0, said
 
 
 def test_a_read_only_disk_is_reported(embedded_fleet: Fleet, disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
 
-    code, said = embedded_fleet.run("jobs", "list", REMIT_DATA=str(disk / "data"))
+    code, said = embedded_fleet.run("jobs", "list", REMIT_STATE=str(disk / "data"))
 
     assert code == 3
     assert said.count("\n") == 1

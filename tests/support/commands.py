@@ -282,7 +282,7 @@ class Commands(CommandLine):
             **KEYS,
             "ANTHROPIC_BASE_URL": url,
             "OPENAI_BASE_URL": f"{url}/v1",
-            "REMIT_DATA": str(data),
+            "REMIT_STATE": str(data),
             "REMIT_MODEL": ANTHROPIC,
         }
         super().__init__(project, {**environment, **({"REMIT_DATABASE_URL": address} if address else {})})

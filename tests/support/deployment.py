@@ -163,7 +163,8 @@ class Deployment:
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)},
             "PWD": str(folder),
-            "REMIT_DATA": str(folder / "data"),
+            "REMIT_STATE": str(folder / "data"),
+            "REMIT_PROJECT": "tests",
             "REMIT_PLUGIN_PATH": str(folder / "plugin"),
             "REMIT_MODEL": "anthropic:claude-opus-5",
         }

@@ -86,7 +86,8 @@ class Fleet:
         self.store = Store(address or "")
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)},
-            "REMIT_DATA": str(folder / "data"),
+            "REMIT_STATE": str(folder / "data"),
+            "REMIT_PROJECT": "tests",
             "REMIT_TAKEOVER_SECONDS": "1.5",
             "REMIT_MODEL": "anthropic:claude-opus-5",
             "ANTHROPIC_API_KEY": "test-key",
@@ -177,9 +178,9 @@ async def submitted(
     address: str, registry: Registry, wanted: Iterable[tuple[str, Path, Queueing]], *, agent: str = "builder"
 ) -> list[int]:
     """Submit jobs, given as tasks and workspaces, and return their numbers."""
-    settings = load_settings(load(Path("/"), {"REMIT_DATABASE_URL": address}), Path("/"))
+    settings = load_settings(load(Path("/"), {"REMIT_DATABASE_URL": address, "REMIT_PROJECT": "tests"}), Path("/"))
     resolving = Resolving(registry=registry)
-    async with open_database(address, settings.data) as database:
+    async with open_database(address, settings.state) as database:
         return [
             (
                 await submit(

@@ -86,7 +86,7 @@ class Place:
     @property
     def progress(self) -> dict[str, Any]:
         """The progress file."""
-        file = Path(self.remit.environment["REMIT_DATA"]) / "progress.json"
+        file = Path(self.remit.project) / ".remit" / "progress.json"
         found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         return found
 

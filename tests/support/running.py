@@ -187,7 +187,8 @@ def project(tmp_path: Path) -> Path:
 
 def settings_for(address: str | None, data: Path, **more: Any) -> Settings:
     """Return the default settings with changes."""
-    usual = load_settings()._replace(database=address, data=data, shutdown_seconds=5.0)
+    usual = load_settings()._replace(database=address, state=data, texts=data, shutdown_seconds=5.0)
+    usual = usual._replace(project_name="tests", project="tests")  # of jobs in any folder
     return usual._replace(**more)
 
 

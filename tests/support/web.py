@@ -59,7 +59,9 @@ class RunningSite:
             assert not self._thread.is_alive()
 
     async def _run(self) -> None:
-        settings = load_settings(start=self.folder)._replace(database=self.database_address, data=self.folder / "data")
+        settings = load_settings(start=self.folder)._replace(
+            database=self.database_address, state=self.folder / "data", texts=self.folder / "data"
+        )
         listener = bind("127.0.0.1", 0)
         async with open_database(self.database_address, self.folder) as database, ChangeFeed(database) as feed:
             address = address_of(ServeOptions(), listener.getsockname()[1])

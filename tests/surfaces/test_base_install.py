@@ -40,7 +40,7 @@ def remit(folder: Path, *words: str, start: str = _BLOCK + _START) -> subprocess
     variables = {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": str(folder / "home"),
-        "REMIT_DATA": str(folder / "data"),
+        "REMIT_STATE": str(folder / "data"),
     }
     return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False, timeout=60)
 

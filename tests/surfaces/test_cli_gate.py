@@ -193,14 +193,6 @@ class TestAsking:
         monkeypatch.chdir(project / "src")
         assert remit("gate", "why").out.startswith("deny  edit-code")
 
-    def test_sessions_of_our_own_orchestrators_are_found_in_their_data_folder(
-        self, remit: Remit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        with open_session(str(tmp_path / "data/gate"), "job-12") as state:
-            open_delegation(state, "d1", "qa-engineer")
-        monkeypatch.setenv("REMIT_DATA", str(tmp_path / "data"))
-        assert "session job-12" in remit("gate", "status").out
-
     def test_the_status_shows_results_verdicts_and_warnings(self, remit: Remit, project: Path) -> None:
         sent(project, "qa-engineer", "It is fine.", "rejected", attempt=2)
         sent(project, "code-explorer", result("generic"), "accepted")

@@ -480,5 +480,4 @@ def test_on_the_embedded_database_run_needs_nothing_installed_but_python(tmp_pat
     ran = commands("run", "generic", "be good", "--tools", "Read")
     assert ran.code == 0, ran
     assert (tmp_path / "data" / "postgres").stat().st_mode & 0o077 == 0
-    assert (tmp_path / "data" / ".gitignore").read_text(encoding="utf-8") == "*\n"
     assert "completed" in commands("jobs").out

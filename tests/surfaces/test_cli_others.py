@@ -252,10 +252,10 @@ def test_doctor_lists_the_checks_first_and_marks_failures(tmp_path: Path) -> Non
 def test_doctor_finds_a_folder_wrong_in_which_no_database_can_be_made(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("not a folder")
-    below = run_here(tmp_path, "doctor", variables={"REMIT_DATA": str(file / "below")})
-    fine = run_here(tmp_path, "doctor", variables={"REMIT_DATA": str(tmp_path / "not" / "yet")})
+    below = run_here(tmp_path, "doctor", variables={"REMIT_STATE": str(file / "below")})
+    fine = run_here(tmp_path, "doctor", variables={"REMIT_STATE": str(tmp_path / "not" / "yet")})
     assert (below.code, fine.code) == (1, 0)
-    told = f"cannot be created, because {file} is not a folder; set REMIT_DATA to another folder"
+    told = f"cannot be created, because {file} is not a folder; set REMIT_STATE to another folder"
     assert unbroken(told) in unbroken(below.out)
     assert unbroken("not created yet, the first job creates it") in unbroken(fine.out)
     assert not (tmp_path / "not").exists()
@@ -265,7 +265,7 @@ def test_doctor_finds_a_folder_wrong_in_which_no_database_can_be_made(tmp_path: 
 def test_doctor_finds_a_folder_wrong_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("REMIT_DATABASE_URL", raising=False)
-    monkeypatch.setenv("REMIT_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("REMIT_STATE", str(tmp_path / "data"))
     may = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: not (path == tmp_path and mode & os.W_OK) and may(path, mode))
 
@@ -292,7 +292,7 @@ def test_doctor_shows_on_a_terminal_which_client_it_asks(tmp_path: Path, monkeyp
         yield HealthFact(name, "good", "it runs the hooks")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("REMIT_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("REMIT_STATE", str(tmp_path / "data"))
     monkeypatch.setattr(doctor, "client_facts", facts)
     monkeypatch.setattr(printing, "_SLOW", 0.0)
     monkeypatch.setattr(sys, "stderr", terminal)

@@ -85,7 +85,7 @@ def test_a_retry_without_a_database_fails_with_one_sentence(
 
 
 async def _submit(fleet: Fleet, task: str, *options: str, given: bytes | None = None) -> Ran:
-    commands = Commands(fleet.database.address, fleet.project, fleet.settings.data, "http://127.0.0.1:9")
+    commands = Commands(fleet.database.address, fleet.project, fleet.settings.state, "http://127.0.0.1:9")
     with tempfile.TemporaryFile() as typed:
         typed.write(given or b"")
         typed.seek(0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -50,8 +49,6 @@ MAX_DEATHS_IN_TURN = 8
 #: The same limit for all turns together.
 MAX_DEATHS = 25
 _FLUSH_SECONDS = 1.0
-#: The beginning of the key of a plan's jobs.
-_PLAN_KEY = re.compile(r"plan-(\d{1,18})-")
 T = TypeVar("T")
 
 
@@ -203,9 +200,9 @@ class Attempt:
     async def _converse(self, parts: AttemptParts) -> RunEnd:
         brief, settings = parts.brief, parts.settings
         # Commands must not reach the database's socket or the files of other jobs.
-        results = [settings.data / "results" / f"plan-{plan}" for plan in await self._own_plans()]
-        limits = ToolLimits(results=tuple(map(str, results)), hidden=(str(settings.data),))
-        spill = settings.data / "spill" / f"job-{parts.job.id}"
+        results = [settings.work / "results" / f"plan-{plan}" for plan in await self._own_plans()]
+        limits = ToolLimits(results=tuple(map(str, results)), hidden=(str(settings.state),))
+        spill = settings.work / "spill" / f"job-{parts.job.id}"
         tools = [tool for tool in brief.tools if not tool.startswith("mcp__")]
         toolbox = Toolbox(parts.root, tools, spill=spill, limits=limits, is_redacting=settings.is_redacting)
         toolsets: list[AbstractToolset[None]] = [job_tools(toolbox, parts.calls)]
@@ -220,10 +217,9 @@ class Attempt:
 
     async def _own_plans(self) -> list[int]:
         """Return the job's plan, and the other plans of the orchestrator that made it."""
-        match = _PLAN_KEY.match(self._job.idempotency_key or "")
-        if match is None:
+        if self._job.plan is None:
             return []
-        return [row["id"] for row in await self._database.rows("plans.related", plan=int(match[1]))]
+        return [row["id"] for row in await self._database.rows("plans.related", plan=self._job.plan)]
 
     async def _check(self, brief: Brief, root: Path, ended: RunEnd) -> str:
         """Check the result against the contract, the project and the receipts, and store the verdict."""

@@ -56,7 +56,7 @@ class TransportFailed(Exception):
 
 def worktree_of(job: Job, settings: Settings) -> Path:
     """Return the path of a job's worktree, whether it exists or not."""
-    return settings.data / "worktrees" / f"job-{job.id}"
+    return settings.work / "worktrees" / f"job-{job.id}"
 
 
 async def partial_output(database: Database, job: int) -> str:

@@ -82,12 +82,12 @@ async def _database(settings: Settings) -> AsyncIterator[HealthFact]:
     # Late, as what follows: an install without the extra `run` has no database.
     from remit.store import database, jobs, schema, workers
 
-    where = "shared" if settings.database else f"embedded in {settings.data / 'postgres'}"
-    if not settings.database and not (settings.data / "postgres" / "made").exists():
-        yield _not_created(where, settings.data)
+    where = "shared" if settings.database else f"embedded in {settings.state / 'postgres'}"
+    if not settings.database and not (settings.state / "postgres" / "made").exists():
+        yield _not_created(where, settings.state)
         return
     try:
-        async with database.open_database(settings.database, settings.data, is_examined=True) as server:
+        async with database.open_database(settings.database, settings.state, is_examined=True) as server:
             row = await server.row("health.server")
             yield HealthFact("database", "good", f"{where}: PostgreSQL {row['version'] if row else ''}")
             if settings.database:
@@ -142,7 +142,7 @@ def _not_created(where: str, data: Path) -> HealthFact:
         reason = f"{nearest} is not writable"
     else:
         return HealthFact("database", "good", f"{where}: not created yet, the first job creates it")
-    remedy = "set REMIT_DATA to another folder, or REMIT_DATABASE_URL to a PostgreSQL server"
+    remedy = "set REMIT_STATE to another folder, or REMIT_STATEBASE_URL to a PostgreSQL server"
     return HealthFact("database", "bad", f"{where}: cannot be created, because {reason}; {remedy}")
 
 

@@ -57,6 +57,8 @@ class Queueing(NamedTuple):
     first_queue: str | None = None
     priority: int = 0
     key: str | None = None
+    #: The plan that submits it; its keys are unique in the plan.
+    plan: int | None = None
     delay: float = 0
     parent: int | None = None
     #: The first job of a tree whose budget it shares without being a child.
@@ -123,6 +125,7 @@ async def submit(
         brief=brief,
         deferred=deferred,
         workspace=await asyncio.to_thread(_checked_folder, workspace, brief.isolation),
+        project=settings.project_of(workspace),
         queueing=queueing,
     )
     number, is_new = await insert(database, wanted)
@@ -267,6 +270,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     request: JobRequest
     brief: Brief
     workspace: str
+    project: str
     #: Set if the brief is provisional.
     deferred: DeferredResolution | None = None
     queueing: Queueing = Queueing()
@@ -276,7 +280,9 @@ async def insert(database: Database, wanted: Submission) -> tuple[int, bool]:
     """Put a job into the queue. Return its number, and whether it is new: a job with the same key may exist."""
     while True:
         key = wanted.queueing.key
-        if key is not None and (known := await database.row("jobs.by_key", key=key)):
+        if key is not None and (
+            known := await database.row("jobs.by_key", key=key, project=wanted.project, plan=wanted.queueing.plan)
+        ):
             return int(known["id"]), False
         try:
             inserted = await database.with_retry(lambda: _insert(database, wanted))
@@ -396,8 +402,10 @@ def _columns(wanted: Submission) -> dict[str, Any]:
         "prompt": to_storable(request.prompt),
         "workspace": wanted.workspace,
         "isolation": wanted.brief.isolation,
+        "project": wanted.project,
         "queue": queueing.queue,
-        "ticket_queue": queueing.first_queue or queueing.queue,
+        "first_queue": queueing.first_queue,
+        "plan": queueing.plan,
         "at": due_at(queueing.delay),
         "priority": queueing.priority,
         "key": queueing.key,

@@ -101,6 +101,10 @@ class Worker:
         self._database = database
         self._settings = settings
         self._queues = list(queues)
+        #: The project whose jobs it takes; None: those of all projects.
+        self._project = None if settings.is_for_all_projects else settings.project
+        #: The names of its queues for procrastinate, which reads this list before each fetch.
+        self._ticket_queues = [] if is_listed else list(queues)
         self._concurrency = concurrency
         self._is_listed = is_listed
         self._on_reload = on_reload
@@ -152,7 +156,9 @@ class Worker:
                     await self._telemetry.flush()
 
     async def _register(self) -> None:
-        await workers.register(self._database, self.id, self._queues, self._concurrency, is_listed=self._is_listed)
+        await workers.register(
+            self._database, self.id, self._project, self._queues, self._concurrency, is_listed=self._is_listed
+        )
 
     async def _work_and_watch(self, heartbeat: HeartbeatThread, *, until_idle: bool) -> None:
         watch = asyncio.create_task(self._watch(heartbeat))
@@ -170,13 +176,29 @@ class Worker:
                 async with _queue_app(self._database.target, self._removed) as app:
                     self._note_available()
                     app.task(name=TASK, pass_context=True)(self._run_ticket)
-                    await self._until_stopped(self._queue_worker(app, until_idle=until_idle))
+                    await self._list_queues()
+                    listing = asyncio.create_task(self._keep_listing_queues())
+                    try:
+                        await self._until_stopped(self._queue_worker(app, until_idle=until_idle))
+                    finally:
+                        await cancel_and_wait(listing)
                 if until_idle and not await self._is_work_left():
                     return
             except (*CONNECTION_ERRORS, ConnectorException) as error:
                 cause = error.__cause__ or error  # the queue's own message is only "Database error."
                 self._note_unavailable(cause)
             await self.wait_for_stop(1.0)
+
+    async def _keep_listing_queues(self) -> None:
+        """Add the queues that get their first job while this worker runs."""
+        while True:
+            await asyncio.sleep(_POLL_SECONDS)
+            with contextlib.suppress(EnvironmentBroken, *CONNECTION_ERRORS):  # the queue's own worker reports it
+                await self._list_queues()
+
+    async def _list_queues(self) -> None:
+        if self._is_listed:
+            self._ticket_queues[:] = await workers.ticket_queues(self._database, self._project, self._queues)
 
     def _note_unavailable(self, error: BaseException) -> None:
         if not self._is_cut_off:
@@ -209,12 +231,12 @@ class Worker:
 
     async def _is_work_left(self) -> bool:
         """Return whether jobs are due, or are run by other workers and may have to be taken over."""
-        row = await self._database.row("jobs.is_work_left", queues=self._queues or None, worker=self.id)
+        row = await self._database.row("jobs.is_work_left", queues=self._ticket_queues, worker=self.id)
         return bool(row and row["is_left"])
 
     async def _queue_worker(self, app: procrastinate.App, *, until_idle: bool) -> None:
         seconds = self._settings.takeover_seconds
-        options: dict[str, Any] = {"queues": self._queues} if self._queues else {}
+        options: dict[str, Any] = {"queues": self._ticket_queues}
         if not until_idle:
             options["shutdown_graceful_timeout"] = self._settings.shutdown_seconds
         await app.run_worker_async(

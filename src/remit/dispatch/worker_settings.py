@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from remit.configuration import Configuration, load
+from remit.digests import sha256_of
 from remit.errors import ConfigurationError
 from remit.gate.settings import GateSettings, from_configuration
 from remit.registry.resolution import allow_list
+from remit.state_folder import checkout_of, state_folder
+from remit.store.storable import to_storable
 
 #: The smallest value of each numeric setting; for a table, of each of its numbers.
 _MINIMUM = {
@@ -33,7 +36,14 @@ class Settings(NamedTuple):
     """The part of the configuration that jobs and workers use."""
 
     database: str | None
-    data: Path
+    #: The folder of the embedded database and of all that decides.
+    state: Path
+    #: The folder of texts for people in the checkout: reports and the progress file.
+    texts: Path
+    #: The name of the project; empty: each checkout is a project of its own.
+    project_name: str
+    #: The project of the folder that these settings are for.
+    project: str
     takeover_seconds: float
     hung_seconds: float
     queue_limits: Mapping[str, float]
@@ -46,6 +56,17 @@ class Settings(NamedTuple):
     allow_tools: tuple[str, ...]
     #: What an orchestrator may do itself.
     gate: GateSettings
+    #: Whether a worker takes the jobs of all projects.
+    is_for_all_projects: bool = False
+
+    @property
+    def work(self) -> Path:
+        """The folder of what the jobs of this project need: long outputs, results for other jobs, worktrees."""
+        return self.state / "work" / sha256_of(self.project.encode())[:32]
+
+    def project_of(self, folder: Path) -> str:
+        """Return the project of a job in a folder: its name, else the real path of the checkout."""
+        return _project_of(self.project_name, folder)
 
     @property
     def keepalive_seconds(self) -> float:
@@ -59,7 +80,10 @@ def load_settings(configured: Configuration | None = None, start: Path | None = 
     _check(configured)
     return Settings(
         database=configured["database_url"] or None,
-        data=data_folder(configured["data"], start or Path.cwd()),
+        state=Path(state_folder()),
+        texts=texts_folder(start or Path.cwd()),
+        project_name=configured["project"],
+        project=_project_of(configured["project"], start or Path.cwd()),
         takeover_seconds=float(configured["takeover_seconds"]),
         hung_seconds=float(configured["hung_seconds"]),
         queue_limits=configured["queue_limits"],
@@ -84,10 +108,12 @@ def _check(configured: Configuration) -> None:
                 raise ConfigurationError(f"{source}: {full_key} must be at least {minimum:g}, not {number:g}")
 
 
-def data_folder(configured: str, start: Path) -> Path:
-    """Return the data folder: the configured one, or `.remit` in the root of the project."""
-    if configured:
-        return Path(configured).absolute()
+def _project_of(name: str, folder: Path) -> str:
+    return name or to_storable(checkout_of(str(folder)) or os.path.realpath(folder))
+
+
+def texts_folder(start: Path) -> Path:
+    """Return the folder of texts for people: `.remit` in the root of the project."""
     for folder in (start.absolute(), *start.absolute().parents):
         if _is_own(folder / ".remit") or (folder / ".git").exists():
             return folder / ".remit"

@@ -296,8 +296,6 @@ def settings_mapping(configured: Configuration) -> dict[str, Any]:
             raise ConfigurationError(f"{source.replace(chr(92), '/').rpartition('/')[2]}: {problems[0]}")
         mapping[key] = value
     mapping["paths"] = {name: configured[f"paths.{name}"] for name in ("code", "tests", "spec")}
-    if configured["data"]:  # Remit's data folder is guarded wherever it is
-        mapping["guarded"] = [os.path.join(os.path.abspath(configured["data"]), name) for name in ("gate", "postgres")]
     if user_mode():
         mapping["guarded"] = [*mapping.get("guarded", ()), os.path.dirname(user_mode_file())]
     return mapping

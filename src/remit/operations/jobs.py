@@ -36,6 +36,7 @@ class ListJobs(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Annotated[Verdict | None, described("Only jobs with this verdict.")] = None
     before: Annotated[Number | None, described("Only jobs before this number.", metavar="JOB")] = None
     limit: Annotated[int, described("At most this many.", ge=1, le=10_000)] = 50
+    all: Annotated[bool, described("The jobs of all projects.")] = False
     form: Form = "text"
 
 
@@ -151,7 +152,7 @@ async def submit_job(
 async def cancel_job(database: Database, settings: Settings, number: int) -> Job:
     """Cancel a job and the jobs that it started."""
     await jobs.cancel(database, number)
-    await record_cancelled(settings.data, f"job {number}")
+    await record_cancelled(settings.texts, f"job {number}")
     return await jobs.get(database, number)
 
 
@@ -160,7 +161,7 @@ async def cancel_plan(database: Database, settings: Settings, number: int, why: 
     plan = await check_drivable(database, number)
     if not await jobs.cancel_plan(database, number, why):
         raise UsageError(f"plan {number} is already {plan.state}")
-    await record_cancelled(settings.data, f"plan {number}")
+    await record_cancelled(settings.texts, f"plan {number}")
     return await plan_result(database, number)
 
 
@@ -170,10 +171,11 @@ async def retry_job(database: Database, number: int) -> tuple[Job, str]:
     return await jobs.get(database, number), action
 
 
-async def list_jobs(database: Database, wanted: ListJobs, *, is_whole: bool) -> list[Job]:
-    """Return jobs, the newest first."""
+async def list_jobs(database: Database, settings: Settings, wanted: ListJobs, *, is_whole: bool) -> list[Job]:
+    """Return jobs of this project or of all, the newest first."""
+    project = None if wanted.all else settings.project
     chosen = {name: getattr(wanted, name) for name in ("state", "verdict", "before", "limit")}
-    return await jobs.list_jobs(database, agent=printable(wanted.agent), **chosen, is_whole=is_whole)
+    return await jobs.list_jobs(database, project=project, agent=printable(wanted.agent), **chosen, is_whole=is_whole)
 
 
 def whole_number(text: str) -> int | None:
@@ -203,5 +205,5 @@ async def answer_question(
     if verb in _NEED_WORDS and not words.strip():
         raise UsageError(f"the answer {verb} needs a reason or a text")
     given = await give_answer(database, question, verb, words)
-    await record_answer(settings.data, question, given.next_action)
+    await record_answer(settings.texts, question, given.next_action)
     return GivenAnswerShape(escalation=question, plan=given.plan, answer=verb, next_action=given.next_action)

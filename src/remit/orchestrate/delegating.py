@@ -56,7 +56,7 @@ class Driver:
         self._spec = spec
         self._lease = PlanLease(context.database, plan, str(uuid.uuid4()))
         self._timeout = context.settings.takeover_seconds * _LEASE_SHARE
-        self._recorder = ProgressRecorder(context.settings.data, context.workspace, plan, spec.name, context.owner)
+        self._recorder = ProgressRecorder(context.settings.texts, context.workspace, plan, spec.name, context.owner)
         self._plan_reader: PlanReader | None = None
 
     async def run(self) -> PlanState:
@@ -134,7 +134,7 @@ class Driver:
 
         async def inputs() -> tuple[str, ...]:
             if not rendered:
-                folder = self._context.settings.data / "results" / f"plan-{self._plan}"
+                folder = self._context.settings.work / "results" / f"plan-{self._plan}"
                 reader = await self._reader()
                 rendered.append(await render_inputs(self._database, await self._inputs(spec), folder, reader))
             return rendered[0]
@@ -296,14 +296,14 @@ async def submit(
     root = Path(repo)
     settings = load_settings(start=root)
     request = {**fields, "prompt": task, "subagent_def": agent}
-    async with shared_database(settings.database, settings.data) as database:
+    async with shared_database(settings.database, settings.state) as database:
         submitted = await submit_job(database, request, settings, root, queueing=queueing, resolving=resolving)
     return submitted.id
 
 
 def _split_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the options for the queue, and the fields of its request. Raises UsageError for others."""
-    queueing = set(Queueing._fields) - {"agent", "first_queue", "tree"}
+    queueing = set(Queueing._fields) - {"agent", "first_queue", "plan", "tree"}
     request = set(JobRequest.__struct_fields__) - {"prompt", "subagent_def"}
     for name in options:
         if name not in queueing | request:
@@ -351,7 +351,7 @@ async def run_plan(plan: Plan, *, repo: str | Path = ".", is_new: bool = False) 
     root = Path(repo)
     settings = load_settings(start=root)
     async with (
-        open_database(settings.database, settings.data) as database,
+        open_database(settings.database, settings.state) as database,
         ensure_worker(database, settings, concurrency=max_parallel(plan)) as queue,
     ):
         number = await begin_plan(database, plan, root, is_new=is_new)

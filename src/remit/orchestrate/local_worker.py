@@ -90,7 +90,8 @@ async def ensure_worker(
     Yield the queue of a worker in this process, or None if other workers are alive and serve `queue`. If they die, a
     worker in this process takes over. If that worker fails, the block fails too.
     """
-    own_queue = None if await workers.is_served(database, queue, settings.takeover_seconds) else f"run-{uuid.uuid4()}"
+    has_other = await workers.is_served(database, settings.project, queue, settings.takeover_seconds)
+    own_queue = None if has_other else f"run-{uuid.uuid4()}"
     worker = short_poll_worker(database, settings, own_queue or queue, concurrency)
     loop = asyncio.get_running_loop()
     _users[loop] += 1
@@ -133,7 +134,7 @@ class SpareWorker:
 async def _run_when_needed(worker: Worker, database: Database, settings: Settings, queue: str) -> None:
     """Wait until no other worker serves the queue, then run the worker."""
     while not worker.is_stopping:
-        if not await workers.is_served(database, queue, settings.takeover_seconds):
+        if not await workers.is_served(database, settings.project, queue, settings.takeover_seconds):
             await worker.run()
             return
         await worker.wait_for_stop(_POLL_SECONDS)

@@ -161,7 +161,7 @@ def build_orchestrator(queue: str | None = None) -> Runner:
 async def _record_end(parts: AttemptParts, outcome: str) -> None:
     """Write to the progress file how the turn of an orchestrator ended, and what it asks."""
     questions = await open_questions_of(parts.database, parts.job.id)
-    await record_orchestrator(parts.settings.data, parts.job.id, outcome, questions)
+    await record_orchestrator(parts.settings.texts, parts.job.id, outcome, questions)
 
 
 class Orchestrator:
@@ -171,9 +171,9 @@ class Orchestrator:
         self._parts = parts
         self._queue = queue
         self._database = parts.database
-        self._gate = GateSession(parts.settings.data, parts.root, f"job-{parts.job.id}", parts.settings.gate)
-        spill = parts.settings.data / "spill" / f"job-{parts.job.id}"
-        limits = ToolLimits(hidden=(str(parts.settings.data),))
+        self._gate = GateSession(parts.settings.texts, parts.root, f"job-{parts.job.id}", parts.settings.gate)
+        spill = parts.settings.work / "spill" / f"job-{parts.job.id}"
+        limits = ToolLimits(hidden=(str(parts.settings.state),))
         self._toolbox = Toolbox(
             parts.root, ("Read", "Edit"), spill=spill, limits=limits, is_redacting=parts.settings.is_redacting
         )
@@ -288,7 +288,7 @@ class Orchestrator:
         if delegation.state != "accepted":
             reader = PlanReader(msgspec.convert(result.plan.document, Plan), self._parts.root)
             return await asyncio.to_thread(substitutes, delegation, reader)
-        folder = self._parts.settings.data / "results" / f"plan-{result.plan.id}"
+        folder = self._parts.settings.work / "results" / f"plan-{result.plan.id}"
         file = await asyncio.to_thread(keep_result, folder, delegation)
         return [frame_result(delegation.agent, delegation.verdict, delegation.result or "", file)]
 
@@ -334,7 +334,7 @@ class Orchestrator:
             if arguments.get("decision"):
                 add_facts(progress, "decisions", [redact(str(arguments["decision"]))])
 
-        await asyncio.to_thread(update_progress, progress_path(self._parts.settings.data), change)
+        await asyncio.to_thread(update_progress, progress_path(self._parts.settings.texts), change)
         return "written", False
 
     async def _look_up(self, arguments: dict[str, Any], key: str) -> tuple[str, bool]:

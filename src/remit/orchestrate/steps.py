@@ -103,7 +103,7 @@ class DelegationStepper:
 
     async def open(self) -> None:
         """Load what an earlier driver did but could not store."""
-        self._ended = await plans.ended_jobs(self._database, self._plan, f"plan-{self._plan}-")
+        self._ended = await plans.ended_jobs(self._database, self._plan)
         row = await self._database.row("plans.top", plan=self._plan)
         self._budget_job = self._budget_job or (row["top"] if row else None)
 
@@ -228,7 +228,7 @@ class DelegationStepper:
 
     async def _submit(self, spec: DelegationSpec, delegation: Delegation, prompt: str) -> int:
         """Submit the job of a delegation and return its number."""
-        key = f"plan-{self._plan}-{delegation.phase}-{delegation.name}-{delegation.retries}"
+        key = f"{delegation.phase}-{delegation.name}-{delegation.retries}"
         if key in self._ended:  # an earlier driver submitted it, and it ended before that was stored
             await self._keep_budget_at(self._ended[key])
             return self._ended[key]
@@ -250,7 +250,7 @@ class DelegationStepper:
             input_vars=spec.input_vars,
             scope=list(reduce_scope(spec.scope)[0] if delegation.scope else spec.scope),
         )
-        queueing = self._with_budget(Queueing(first_queue=context.queue, key=key, agent=spec.agent))
+        queueing = self._with_budget(Queueing(first_queue=context.queue, key=key, plan=self._plan, agent=spec.agent))
         submitted = await submit(
             self._database, request, context.settings, context.workspace, queueing=queueing, resolving=context.resolving
         )

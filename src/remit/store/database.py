@@ -25,7 +25,6 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from remit.errors import EnvironmentBroken
 from remit.store.schema import create_tables
 from remit.store.server import EmbeddedServer
-from remit.workspace.git_folder import keep_out_of_git
 
 T = TypeVar("T")
 Connection = psycopg.AsyncConnection[DictRow]
@@ -304,12 +303,12 @@ async def shared_database(address: str | None, folder: Path) -> AsyncIterator[Da
 
 
 def _prepare(folder: Path) -> None:
-    """Create the data folder and make git ignore it."""
+    """Create the folder of the state."""
     try:
-        keep_out_of_git(folder)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise EnvironmentBroken(
-            f"{folder} cannot be used for Remit's data: {error.strerror}; set REMIT_DATA to another folder, or "
+            f"{folder} cannot be used for the state of Remit: {error.strerror}; set REMIT_STATE to another folder, or "
             "REMIT_DATABASE_URL to a PostgreSQL server"
         ) from error
 

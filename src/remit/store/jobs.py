@@ -39,7 +39,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     workspace: str
     isolation: str | None
     worktree: str | None
+    project: str
     queue: str
+    ticket_queue: str
+    plan: int | None
     priority: int
     idempotency_key: str | None
     parent: int | None
@@ -144,7 +147,7 @@ async def wake_later(database: Database, job: int, delay: float) -> bool:
         jobs = await rows(connection, "jobs.get", job=job)
         is_waiting = bool(jobs) and jobs[0]["state"] == "queued"
         if is_waiting:
-            await enqueue(connection, job, jobs[0]["queue"], jobs[0]["priority"], delay)
+            await enqueue(connection, job, jobs[0]["ticket_queue"], jobs[0]["priority"], delay)
         return is_waiting
 
     return await database.in_transaction(work)
@@ -320,7 +323,7 @@ async def wake_next(database: Database, queue: str) -> None:
     """Add a ticket for the next waiting job of a limited queue."""
     async with database.transaction() as connection:
         for row in await rows(connection, "jobs.next_waiting", queue=queue):
-            await enqueue(connection, row["id"], queue, row["priority"])
+            await enqueue(connection, row["id"], row["ticket_queue"], row["priority"])
 
 
 class Message(NamedTuple):
@@ -338,7 +341,7 @@ class Message(NamedTuple):
 
 async def reopen(database: Database, message: Message, queue: str | None = None) -> bool:
     """Queue a completed job with one more message. Return False if it has that message or is not completed."""
-    return bool(await database.rows("jobs.reopen", **message.values(), ticket_queue=queue, is_answer=False))
+    return bool(await database.rows("jobs.reopen", **message.values(), first_queue=queue, is_answer=False))
 
 
 async def get(database: Database, job: int) -> Job:
@@ -367,18 +370,19 @@ async def list_jobs(
     database: Database,
     *,
     limit: int,
+    project: str | None = None,
     state: str | None = None,
     agent: str | None = None,
     verdict: str | None = None,
     before: int | None = None,
     is_whole: bool = False,
 ) -> list[Job]:
-    """Return jobs, the newest first, those before the number `before`.
+    """Return jobs of a project, or of all, the newest first, those before the number `before`.
 
     Unless `is_whole`, without result, diff and request, and with a short prompt.
     """
     query = "jobs.list_whole" if is_whole else "jobs.list"
-    values = {"state": state, "agent": agent, "verdict": verdict, "before": before, "limit": limit}
+    values = {"project": project, "state": state, "agent": agent, "verdict": verdict, "before": before, "limit": limit}
     return [as_job(row) for row in await database.filtered(query, **values)]
 
 

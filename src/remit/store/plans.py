@@ -173,9 +173,9 @@ async def uses_of(database: Database, plan: int) -> dict[int, JobUsage]:
     }
 
 
-async def ended_jobs(database: Database, plan: int, prefix: str) -> dict[str, int]:
+async def ended_jobs(database: Database, plan: int) -> dict[str, int]:
     """Return the jobs of a plan that ended without completing, by their keys."""
-    return {row["key"]: row["id"] for row in await database.rows("plans.ended_jobs", plan=plan, prefix=prefix)}
+    return {row["key"]: row["id"] for row in await database.rows("plans.ended_jobs", plan=plan)}
 
 
 def _delegation(row: DictRow) -> Delegation:
@@ -230,7 +230,7 @@ async def answer_orchestrator(
 
     async def work(connection: Connection) -> int:
         number = await _answer(connection, escalation, verb, words)
-        if not await rows(connection, "jobs.reopen", **message.values(), ticket_queue=None, is_answer=True):
+        if not await rows(connection, "jobs.reopen", **message.values(), first_queue=None, is_answer=True):
             raise _NotWaiting
         if is_all:
             await rows(connection, "plans.set_state", plan=number, state="finished", outcome=verb)

@@ -10,6 +10,9 @@ CREATE TABLE remit.workers (
     id uuid PRIMARY KEY,
     host text NOT NULL,
     pid integer NOT NULL,
+    -- The project whose jobs it takes; NULL: those of all projects.
+    project text,
+    -- The queues that it takes; none: all of them.
     queues text[] NOT NULL,
     concurrency integer NOT NULL,
     is_listed boolean NOT NULL DEFAULT true,
@@ -21,6 +24,10 @@ CREATE TABLE remit.workers (
     looked timestamptz NOT NULL DEFAULT now()
 );
 
+-- The name of a queue for procrastinate, which selects tickets by it. It is only computed here, and never read apart.
+CREATE FUNCTION remit.ticket_queue(project text, queue text) RETURNS text LANGUAGE sql IMMUTABLE
+    RETURN left(encode(sha256(convert_to(project || E'\n' || queue, 'UTF8')), 'hex'), 40);
+
 CREATE TABLE remit.jobs (
     id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
     agent text NOT NULL,
@@ -31,7 +38,12 @@ CREATE TABLE remit.jobs (
     workspace text NOT NULL,
     isolation text,
     worktree text,
+    -- The name of the project, else the real path of its checkout. A worker takes only jobs of its own project.
+    project text NOT NULL DEFAULT '',
     queue text NOT NULL DEFAULT 'default',
+    ticket_queue text NOT NULL GENERATED ALWAYS AS (remit.ticket_queue(project, queue)) STORED,
+    -- The plan that submitted the job.
+    plan bigint,
     priority integer NOT NULL DEFAULT 0,
     idempotency_key text,
     parent bigint REFERENCES remit.jobs ON DELETE SET NULL,
@@ -91,8 +103,8 @@ CREATE TABLE remit.jobs (
     finished timestamptz,
     checkpoint timestamptz
 );
--- At most one job per key, until that job fails or is cancelled.
-CREATE UNIQUE INDEX jobs_key ON remit.jobs (idempotency_key)
+-- At most one job per key of a project or of a plan, until that job fails or is cancelled.
+CREATE UNIQUE INDEX jobs_key ON remit.jobs (project, coalesce(plan, 0), idempotency_key)
     WHERE idempotency_key IS NOT NULL AND (state <> 'finished' OR outcome = 'completed');
 CREATE INDEX jobs_running ON remit.jobs (worker) WHERE state = 'running';
 CREATE INDEX jobs_finished ON remit.jobs (finished) WHERE state = 'finished';
@@ -101,6 +113,8 @@ CREATE INDEX jobs_queue ON remit.jobs (queue) WHERE state = 'running';
 -- The search for stuck jobs, and waiting jobs in order.
 CREATE INDEX jobs_queued ON remit.jobs (id) WHERE state = 'queued';
 CREATE INDEX jobs_waiting ON remit.jobs (queue, priority DESC, id) WHERE state = 'queued';
+CREATE INDEX jobs_plan ON remit.jobs (plan) WHERE plan IS NOT NULL;
+CREATE INDEX jobs_project ON remit.jobs (project, id);
 CREATE INDEX jobs_root ON remit.jobs (root) WHERE root IS NOT NULL;
 CREATE INDEX jobs_brief ON remit.jobs (brief);
 -- Lists of jobs, page by page.

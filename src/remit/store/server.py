@@ -117,7 +117,7 @@ class EmbeddedServer:
                 raise
             raise EnvironmentBroken(
                 f"the embedded database in {self._folder} cannot be used: {error.strerror}; "
-                "set REMIT_DATA to another folder, or REMIT_DATABASE_URL to a PostgreSQL server"
+                "set REMIT_STATE to another folder, or REMIT_DATABASE_URL to a PostgreSQL server"
             ) from error
         return self.address
 
@@ -159,7 +159,9 @@ class EmbeddedServer:
         """Create a folder that only this user can open. Raises EnvironmentBroken if another user owns it."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if folder.stat().st_uid not in (os.getuid(), *([_other_account()[0]] if os.getuid() == 0 else [])):
-            raise EnvironmentBroken(f"{folder} belongs to another user: remove it, or set REMIT_DATA to another folder")
+            raise EnvironmentBroken(
+                f"{folder} belongs to another user: remove it, or set REMIT_STATE to another folder"
+            )
         folder.chmod(0o700)
 
     def _start(self, starting: IO[bytes]) -> None:
@@ -170,7 +172,6 @@ class EmbeddedServer:
             self._run("initdb", *arguments, inherited=(starting.fileno(),))
             self._limit()
             (self._folder / "made").touch()
-        self._data.chmod(0o700)  # the server refuses a folder that a copy or a restore has opened to others
         self._make_private(self.socket_folder)
         self._configure()
         for pause in (0.3, 0.7, 1.5, None):
@@ -254,7 +255,7 @@ class EmbeddedServer:
         free_space = "free disk space, " if _DISK_FULL in reason else ""
         raise EnvironmentBroken(
             f"the embedded database in {self._folder} does not start ({reason}{free_space}"
-            "set REMIT_DATA to another folder, or REMIT_DATABASE_URL to a PostgreSQL server"
+            "set REMIT_STATE to another folder, or REMIT_DATABASE_URL to a PostgreSQL server"
         )
 
     def _logged_cause(self) -> str:

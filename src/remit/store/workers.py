@@ -23,13 +23,16 @@ CIRCUIT_SECONDS = 30.0
 _JOIN_SECONDS = 2.0
 
 
-async def register(database: Database, worker: str, queues: list[str], concurrency: int, *, is_listed: bool) -> None:
+async def register(
+    database: Database, worker: str, project: str | None, queues: list[str], concurrency: int, *, is_listed: bool
+) -> None:
     """Register a worker. One that is not listed works only for the command that started it."""
     await database.rows(
         "workers.register",
         worker=worker,
         host=socket.gethostname(),
         pid=os.getpid(),
+        project=project,
         queues=queues,
         concurrency=concurrency,
         is_listed=is_listed,
@@ -46,9 +49,18 @@ async def live_workers(database: Database, seconds: float, *, listed: bool = Tru
     return await database.rows("workers.alive", timeout=seconds, listed=listed)
 
 
-async def is_served(database: Database, queue: str, seconds: float) -> bool:
-    """Return whether a worker that takes the jobs of a queue had a heartbeat in the last `seconds`."""
-    return any(not worker["queues"] or queue in worker["queues"] for worker in await live_workers(database, seconds))
+async def is_served(database: Database, project: str, queue: str, seconds: float) -> bool:
+    """Return whether a worker that takes the jobs of a project's queue had a heartbeat in the last `seconds`."""
+    return any(
+        worker["project"] in (None, project) and (not worker["queues"] or queue in worker["queues"])
+        for worker in await live_workers(database, seconds)
+    )
+
+
+async def ticket_queues(database: Database, project: str | None, queues: list[str]) -> list[str]:
+    """Return the names for procrastinate of a project's queues; without a project, those of all projects."""
+    found = await database.rows("workers.ticket_queues", project=project, queues=queues)
+    return sorted(row["ticket_queue"] for row in found)
 
 
 async def clock_skew(database: Database) -> float:

@@ -6,6 +6,7 @@ pathlib, which takes as long to load as the whole gate: every hook process loads
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 
@@ -55,6 +56,26 @@ def replace_file(
     except BaseException:
         _remove(temporary, folder)
         raise
+
+
+def replace_below(root: str | os.PathLike[str], name: str, data: bytes, *, mode: int | None = None) -> None:
+    """Replace a file below a folder, and create the folders on the way. Raises OSError if one of them is a link.
+
+    A checkout could lead a text that is written for a person to a place outside.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+    folder = os.open(root, flags)
+    try:
+        *parts, last = name.split("/")
+        for part in parts:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(part, 0o700, dir_fd=folder)
+            inner = os.open(part, flags | getattr(os, "O_NOFOLLOW", 0), dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        replace_file(last, data, mode=mode, folder=folder)
+    finally:
+        os.close(folder)
 
 
 def permissions(path: str | os.PathLike[str]) -> int | None:

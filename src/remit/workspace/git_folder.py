@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from remit.regular_files import read_regular
+from remit.workspace.atomic_write import replace_below
 
 _MAX_POINTER = 4_096
 _MAX_ALTERNATES = 65_536
@@ -125,10 +125,7 @@ def _real(path: Path) -> Path:
 
 
 def keep_out_of_git(folder: Path) -> None:
-    """Create a folder with a `.gitignore` that excludes all of it. Raises OSError."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (
-        suppress(FileExistsError),
-        (folder / ".gitignore").open("x", encoding="utf-8") as file,
-    ):  # mode x does not follow a link
-        file.write("*\n")
+    """Create a folder with a `.gitignore` that excludes all of it. Raises OSError, also if the folder is a link."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if not os.path.lexists(folder / ".gitignore") or folder.is_symlink():
+        replace_below(folder.parent, f"{folder.name}/.gitignore", b"*\n")

@@ -40,7 +40,7 @@ def test_a_worker_that_was_unavailable_waits_for_the_heartbeats_of_others(postgr
             worker = Worker(database, settings)
             heart = HeartbeatThread(address, worker.id, 5, 18)
             for one in (worker.id, OTHER):
-                await workers.register(database, one, [], 1, is_listed=True)
+                await workers.register(database, one, None, [], 1, is_listed=True)
                 store.rows(OLD, one)
             assert isinstance(await jobs.claim(database, number, OTHER, 1), Job)
 
@@ -73,7 +73,7 @@ def test_a_claimed_job_that_is_not_running_is_returned_to_the_queue(postgres: Po
         settings = load_settings(load(tmp_path, {"REMIT_DATABASE_URL": address}), tmp_path)
         async with open_database(address, tmp_path) as database:
             worker = Worker(database, settings)
-            await workers.register(database, worker.id, [], 1, is_listed=True)
+            await workers.register(database, worker.id, None, [], 1, is_listed=True)
             for number in (lost, held):
                 assert isinstance(await jobs.claim(database, number, worker.id, number), Job)
             worker._active[held] += 1

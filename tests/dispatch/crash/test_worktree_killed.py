@@ -39,7 +39,7 @@ def test_a_partial_worktree_of_a_dead_worker_is_replaced(fleet: MakeFleet, model
     job = team.submit("go", "--isolation", "worktree")
     assert team.start("worker", REMIT_STOP_AT="worktree-made:1").wait() == -9
     # Like an interrupted git: some files are missing.
-    worktree = team.folder / "data" / "worktrees" / f"job-{job}"
+    [worktree] = (team.folder / "data" / "work").glob(f"*/worktrees/job-{job}")
     (worktree / "file-3.txt").unlink()
     team.worker()
     team.until(lambda: team.store.is_finished(job))

@@ -31,7 +31,7 @@ class Server:
         environment = {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": str(folder),
-            "REMIT_DATA": str(folder / "data"),
+            "REMIT_STATE": str(folder / "data"),
         }
         self.process = subprocess.Popen(
             [PROGRAM, "mcp", *options],

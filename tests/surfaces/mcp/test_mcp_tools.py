@@ -283,7 +283,9 @@ def with_store(
 
     async def run() -> T:
         async with open_database(address, folder) as opened:
-            settings = load_settings(start=folder)._replace(database=address, data=folder / "data")
+            settings = load_settings(start=folder)._replace(
+                database=address, state=folder / "data", texts=folder / "data"
+            )
 
             async def open_store() -> Store:
                 return Store(opened, settings)

@@ -38,7 +38,7 @@ _KIND = "settings"
 #: The module that writes the file: another version of it writes other instructions.
 COMPILER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compiling.py")
 #: The variables that settings may come from. Others are not stored: they may be secret.
-_VARIABLES = ("REMIT_CONFIG", "REMIT_DATA", "REMIT_PROFILE")
+_VARIABLES = ("REMIT_CONFIG", "REMIT_PROFILE")
 _VARIABLE_PREFIXES = ("REMIT_AGENTS_", "REMIT_CHECK_", "REMIT_GATE_", "REMIT_PATHS_")
 #: The same variables as `os.environ`, on systems where they are bytes.
 _encoded = getattr(os, "environb", None)

@@ -71,7 +71,7 @@ def compile_project(folder: str | Path, *, confirm: bool = False) -> None:
         "contract": contract,
         "prompts": {kind: instructions(kind, configured["profile"]) for kind in sorted(set(contract.values()))},
         "profile": configured["profile"],
-        "progress": str(progress_path(Path(configured["data"] or project / ".remit").absolute())),
+        "progress": str(progress_path(project / ".remit")),
         "check": check,
         "digests": {name: definition.digest for name, definition in sorted(definitions.items())},
         "merge": msgspec.to_builtins(_merge_settings(configured, definitions)),

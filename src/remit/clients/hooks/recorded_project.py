@@ -33,10 +33,8 @@ class SessionProject:
     def __init__(self, root: str, configured: Configuration) -> None:
         self.root = root
         self._configured = configured
-        data = configured["data"]
-        of_data = [str(Path(data).absolute() / "gate")] if data else []
-        #: The folder of the client's sessions, and that of `remit run orchestrator` if its data is elsewhere.
-        self.folders = [folder_of(root), *of_data]
+        #: The folders of recorded sessions: the client's, and those of Remit's own orchestrator.
+        self.folders = [folder_of(root)]
 
     def settings(self) -> GateSettings:
         """Return the effective settings of the gate, with the definitions' tools of the last compilation."""

@@ -1,7 +1,7 @@
 -- name: columns
 -- The columns of a job. Not `*`: a worker's prepared statements must not change when a newer release adds columns.
     jobs.id, jobs.agent, jobs.definition, jobs.brief, jobs.request, jobs.prompt, jobs.workspace, jobs.isolation,
-    jobs.worktree, jobs.queue, jobs.priority, jobs.idempotency_key, jobs.parent, jobs.root, jobs.depth, jobs.state,
+    jobs.worktree, jobs.project, jobs.queue, jobs.ticket_queue, jobs.plan, jobs.priority, jobs.idempotency_key, jobs.parent, jobs.root, jobs.depth, jobs.state,
     jobs.outcome, jobs.error, jobs.verdict, jobs.result, jobs.diff, jobs.is_cancelled, jobs.attempt, jobs.deaths,
     jobs.deaths_in_turn, jobs.last_death, jobs.turns, jobs.tool_calls, jobs.input_tokens, jobs.output_tokens,
     jobs.cached_tokens, jobs.cost, jobs.is_priced, jobs.max_seconds, jobs.created, jobs.started, jobs.finished, jobs.ticket
@@ -11,7 +11,8 @@ SELECT brief FROM remit.briefs WHERE digest = %(digest)s
 
 -- name: by_key
 SELECT id FROM remit.jobs
-WHERE idempotency_key = %(key)s AND (state <> 'finished' OR outcome = 'completed')
+WHERE project = %(project)s AND plan IS NOT DISTINCT FROM %(plan)s::bigint AND idempotency_key = %(key)s
+    AND (state <> 'finished' OR outcome = 'completed')
 
 -- name: submit
 -- Insert the brief if it is new, the job, and a ticket that wakes a worker up, in one transaction.
@@ -19,18 +20,19 @@ WITH kept AS (
     INSERT INTO remit.briefs (digest, brief) VALUES (%(brief)s, %(brief_json)s) ON CONFLICT (digest) DO NOTHING
 ), made AS (
     INSERT INTO remit.jobs (
-        agent, definition, brief, request, prompt, workspace, isolation, queue, priority, idempotency_key,
+        agent, definition, brief, request, prompt, workspace, isolation, project, queue, plan, priority, idempotency_key,
         due, parent, root, depth, max_tokens, max_cost, max_seconds, tree_max_tokens, tree_max_cost,
         tree_max_turns, tree_max_seconds)
     VALUES (
-        %(agent)s, %(definition)s, %(brief)s, %(request)s, %(prompt)s, %(workspace)s, %(isolation)s, %(queue)s,
-        %(priority)s, %(key)s, %(at)s, %(parent)s, %(root)s, %(depth)s, %(max_tokens)s, %(max_cost)s, %(max_seconds)s,
+        %(agent)s, %(definition)s, %(brief)s, %(request)s, %(prompt)s, %(workspace)s, %(isolation)s, %(project)s, %(queue)s,
+        %(plan)s, %(priority)s, %(key)s, %(at)s, %(parent)s, %(root)s, %(depth)s, %(max_tokens)s, %(max_cost)s, %(max_seconds)s,
         %(tree_max_tokens)s, %(tree_max_cost)s, %(tree_max_turns)s, %(tree_max_seconds)s)
     ON CONFLICT DO NOTHING
-    RETURNING id
+    RETURNING id, ticket_queue
 )
 SELECT id, procrastinate_defer_jobs_v1(ARRAY[
-    ROW(%(ticket_queue)s, 'remit.run', %(priority)s, NULL, NULL, jsonb_build_object('job', id), %(at)s)
+    ROW(coalesce(%(first_queue)s, ticket_queue), 'remit.run', %(priority)s, NULL, NULL, jsonb_build_object('job', id),
+        %(at)s)
         ::procrastinate_job_to_defer_v1]) AS tickets
 FROM made
 
@@ -74,7 +76,7 @@ SELECT count(*) AS number, max(id) AS last FROM (
 -- Waiting jobs without a usable ticket: a worker died after it took the ticket, or the ticket waits in a queue that no
 -- worker serves. Only the worker that has been alive longest handles them.
 WITH waiting AS MATERIALIZED (
-    SELECT id, queue FROM remit.jobs WHERE state = 'queued' AND id > %(after)s ORDER BY id LIMIT %(window)s
+    SELECT id, ticket_queue FROM remit.jobs WHERE state = 'queued' AND id > %(after)s ORDER BY id LIMIT %(window)s
 ), stray AS (
     -- A value for each job, not a join: a join would read all tickets.
     SELECT id FROM waiting
@@ -82,7 +84,7 @@ WITH waiting AS MATERIALIZED (
             SELECT id FROM remit.workers WHERE looked > now() - make_interval(secs => %(timeout)s)
             ORDER BY started, id LIMIT 1)
         AND (SELECT bool_or(
-                ticket.status = 'todo' AND (ticket.queue_name = waiting.queue OR EXISTS (
+                ticket.status = 'todo' AND (ticket.queue_name = waiting.ticket_queue OR EXISTS (
                     SELECT 1 FROM remit.workers
                     WHERE ticket.queue_name = ANY (queues) AND heartbeat > now() - make_interval(secs => %(timeout)s)))
                 OR ticket.status = 'doing' AND EXISTS (
@@ -92,7 +94,7 @@ WITH waiting AS MATERIALIZED (
             FROM procrastinate_jobs AS ticket
             WHERE ticket.task_name = 'remit.run' AND ticket.args ->> 'job' = waiting.id::text) IS NOT TRUE
 )
-SELECT id, queue, priority FROM remit.jobs WHERE id IN (SELECT id FROM stray) AND state = 'queued'
+SELECT id, ticket_queue AS queue, priority FROM remit.jobs WHERE id IN (SELECT id FROM stray) AND state = 'queued'
 FOR UPDATE SKIP LOCKED
 
 -- name: drop_held_tickets
@@ -167,14 +169,14 @@ SELECT pg_advisory_xact_lock(hashtext('remit queue ' || %(queue)s))
 -- name: give_back
 UPDATE remit.jobs SET state = 'queued', worker = NULL
 WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
-RETURNING id, queue, priority
+RETURNING id, ticket_queue AS queue, priority
 
 -- name: leave
 -- Return a job that this host cannot run. The time until another host takes it does not count.
 UPDATE remit.jobs SET
     state = 'queued', worker = NULL, error = %(why)s, started = CASE WHEN turns = 0 THEN NULL ELSE started END
 WHERE id = %(job)s AND attempt = %(attempt)s AND state = 'running'
-RETURNING id, queue, priority
+RETURNING id, ticket_queue AS queue, priority
 
 -- name: take_over
 -- Jobs of workers without a heartbeat.
@@ -189,13 +191,13 @@ WHERE id IN (
         SELECT 1 FROM remit.workers
         WHERE workers.id = jobs.worker AND heartbeat > now() - make_interval(secs => %(timeout)s))
     FOR UPDATE SKIP LOCKED)
-RETURNING id, queue, priority, ticket, attempt
+RETURNING id, ticket_queue AS queue, priority, ticket, attempt
 
 -- name: is_work_left
 -- Jobs that are due, and jobs of other workers, which are taken over if their worker has died.
 SELECT EXISTS (
     SELECT 1 FROM remit.jobs
-    WHERE (%(queues)s::text[] IS NULL OR queue = ANY (%(queues)s::text[])) AND (
+    WHERE (%(queues)s::text[] IS NULL OR ticket_queue = ANY (%(queues)s::text[])) AND (
         (state = 'queued' AND EXISTS (
             SELECT 1 FROM procrastinate_jobs
             WHERE status = 'todo' AND args ->> 'job' = jobs.id::text
@@ -275,17 +277,14 @@ FROM cancelled
 -- Unfinished jobs that a job has started: its children, and the jobs of the plans that it created as an orchestrator.
 SELECT id FROM remit.jobs WHERE parent = %(job)s AND state <> 'finished'
 UNION
-SELECT jobs.id FROM remit.plans JOIN remit.jobs ON starts_with(idempotency_key, 'plan-' || plans.id || '-')
+SELECT jobs.id FROM remit.plans JOIN remit.jobs ON jobs.plan = plans.id
 WHERE starts_with(plans.digest, 'orchestrate-' || %(job)s::bigint || '-') AND jobs.state <> 'finished'
     AND jobs.root = (SELECT coalesce(root, id) FROM remit.jobs WHERE id = %(job)s)
 ORDER BY id
 
 -- name: of_plan
 -- Unfinished jobs of a plan. A driver that died may not have stored the number of a job that it submitted.
-SELECT jobs.id FROM remit.jobs JOIN remit.plans ON plans.id = %(plan)s
-WHERE jobs.state <> 'finished' AND jobs.created >= plans.created
-    AND starts_with(idempotency_key, 'plan-' || plans.id || '-')
-ORDER BY jobs.id
+SELECT id FROM remit.jobs WHERE plan = %(plan)s AND state <> 'finished' ORDER BY id
 
 -- name: retry
 -- Queue a finished job that did not complete, to continue from its transcript.
@@ -293,7 +292,7 @@ UPDATE remit.jobs SET
     state = 'queued', outcome = NULL, error = NULL, verdict = NULL, finished = NULL, worker = NULL,
     is_cancelled = false, attempt = attempt + 1, deaths = 0, deaths_in_turn = 0, started = NULL
 WHERE id = %(job)s AND state = 'finished' AND outcome <> 'completed'
-RETURNING id, queue, priority
+RETURNING id, ticket_queue AS queue, priority
 
 -- name: get
 SELECT {columns} FROM remit.jobs WHERE id = %(job)s
@@ -302,17 +301,20 @@ SELECT {columns} FROM remit.jobs WHERE id = %(job)s
 -- One line per job: without texts that may be long.
 SELECT
     id, agent, definition, brief, '{}'::jsonb AS request, left(prompt, 1000) AS prompt, workspace, isolation, worktree,
-    queue, priority, idempotency_key, parent, root, depth, state, outcome, error, verdict, NULL AS result, NULL AS diff,
+    project, queue, ticket_queue, plan, priority, idempotency_key, parent, root, depth, state, outcome, error, verdict,
+    NULL AS result, NULL AS diff,
     is_cancelled, attempt, deaths, deaths_in_turn, last_death, turns, tool_calls, input_tokens, output_tokens,
     cached_tokens, cost, is_priced, max_seconds, created, started, finished, ticket
 FROM remit.jobs
-WHERE (%(state)s::text IS NULL OR state = %(state)s) AND (%(agent)s::text IS NULL OR agent = %(agent)s)
+WHERE (%(project)s::text IS NULL OR project = %(project)s)
+    AND (%(state)s::text IS NULL OR state = %(state)s) AND (%(agent)s::text IS NULL OR agent = %(agent)s)
     AND (%(verdict)s::text IS NULL OR verdict = %(verdict)s) AND (%(before)s::bigint IS NULL OR id < %(before)s)
 ORDER BY id DESC LIMIT %(limit)s
 
 -- name: list_whole
 SELECT {columns} FROM remit.jobs
-WHERE (%(state)s::text IS NULL OR state = %(state)s) AND (%(agent)s::text IS NULL OR agent = %(agent)s)
+WHERE (%(project)s::text IS NULL OR project = %(project)s)
+    AND (%(state)s::text IS NULL OR state = %(state)s) AND (%(agent)s::text IS NULL OR agent = %(agent)s)
     AND (%(verdict)s::text IS NULL OR verdict = %(verdict)s) AND (%(before)s::bigint IS NULL OR id < %(before)s)
 ORDER BY id DESC LIMIT %(limit)s
 
@@ -373,7 +375,7 @@ UPDATE remit.jobs SET
 WHERE id = %(top)s
 
 -- name: next_waiting
-SELECT id, priority FROM remit.jobs
+SELECT id, ticket_queue, priority FROM remit.jobs
 WHERE queue = %(queue)s AND state = 'queued' AND (due IS NULL OR due <= now()) ORDER BY priority DESC, id LIMIT 1
 
 -- name: prune_briefs
@@ -389,12 +391,12 @@ WITH reopened AS (
         started = CASE WHEN %(is_answer)s THEN NULL ELSE started END
     WHERE id = %(job)s AND state = 'finished' AND outcome = 'completed' AND NOT EXISTS (
         SELECT 1 FROM remit.messages WHERE job = %(job)s AND number = %(number)s)
-    RETURNING id, queue, priority
+    RETURNING id, ticket_queue AS queue, priority
 ), added AS (
     INSERT INTO remit.messages (job, number, attempt, message) SELECT id, %(number)s, 0, %(message)s FROM reopened
 )
 SELECT id, procrastinate_defer_jobs_v1(ARRAY[
-    ROW(coalesce(%(ticket_queue)s, queue), 'remit.run', priority, NULL, NULL, jsonb_build_object('job', id), NULL)
+    ROW(coalesce(%(first_queue)s, queue), 'remit.run', priority, NULL, NULL, jsonb_build_object('job', id), NULL)
         ::procrastinate_job_to_defer_v1]) AS tickets
 FROM reopened
 

@@ -115,10 +115,8 @@ FROM remit.delegations WHERE id = ANY (%(ids)s::bigint[]) ORDER BY phase, id
 
 -- name: ended_jobs
 -- Jobs of a plan that did not complete, by their keys. Other jobs are found by their key with `jobs.by_key`.
-SELECT idempotency_key AS key, jobs.id FROM remit.jobs JOIN remit.plans ON plans.id = %(plan)s
-WHERE jobs.state = 'finished' AND jobs.finished >= plans.created AND jobs.outcome <> 'completed'
-    AND starts_with(idempotency_key, %(prefix)s)
-ORDER BY jobs.id
+SELECT idempotency_key AS key, id FROM remit.jobs
+WHERE plan = %(plan)s AND state = 'finished' AND outcome <> 'completed' ORDER BY id
 
 -- name: set_delegation
 UPDATE remit.delegations SET
@@ -133,7 +131,7 @@ SELECT id, state, priority FROM remit.jobs WHERE id = ANY (%(jobs)s::bigint[]) A
 SELECT jobs.id, turns, input_tokens + output_tokens AS tokens, CASE WHEN is_priced THEN cost END AS cost,
     extract(epoch FROM coalesce(jobs.finished, now()) - jobs.started) AS seconds, jobs.created, jobs.started,
     jobs.finished
-FROM remit.delegations JOIN remit.jobs ON jobs.id = delegations.job WHERE plan = %(plan)s
+FROM remit.delegations JOIN remit.jobs ON jobs.id = delegations.job WHERE delegations.plan = %(plan)s
 
 -- name: add_step
 INSERT INTO remit.steps (plan, delegation, step, reason) VALUES (%(plan)s, %(delegation)s, %(step)s, %(reason)s)

@@ -9,7 +9,7 @@ FROM remit.jobs
 JOIN remit.briefs ON briefs.digest = jobs.brief
 JOIN remit.jobs AS first ON first.id = coalesce(jobs.root, jobs.id)
 LEFT JOIN remit.jobs AS above ON above.id = jobs.parent
-LEFT JOIN remit.plans ON plans.id = substring(first.idempotency_key FROM '^plan-([0-9]{1,18})-')::bigint
+LEFT JOIN remit.plans ON plans.id = first.plan
     AND plans.workspace = first.workspace
 WHERE jobs.id = %(job)s AND jobs.state = 'finished'
 

@@ -1,7 +1,17 @@
 -- name: register
-INSERT INTO remit.workers (id, host, pid, queues, concurrency, is_listed)
-VALUES (%(worker)s, %(host)s, %(pid)s, %(queues)s, %(concurrency)s, %(is_listed)s)
+INSERT INTO remit.workers (id, host, pid, project, queues, concurrency, is_listed)
+VALUES (%(worker)s, %(host)s, %(pid)s, %(project)s, %(queues)s, %(concurrency)s, %(is_listed)s)
 ON CONFLICT (id) DO UPDATE SET heartbeat = now()
+
+-- name: ticket_queues
+-- The names for procrastinate of the queues that a worker takes: those of unfinished jobs, and those that it names.
+SELECT ticket_queue FROM remit.jobs
+WHERE state <> 'finished' AND (%(project)s::text IS NULL OR project = %(project)s)
+    AND (cardinality(%(queues)s::text[]) = 0 OR queue = ANY (%(queues)s::text[]))
+UNION
+SELECT remit.ticket_queue(%(project)s, name)
+FROM unnest(CASE cardinality(%(queues)s::text[]) WHEN 0 THEN ARRAY['default'] ELSE %(queues)s::text[] END) AS name
+WHERE %(project)s::text IS NOT NULL
 
 -- name: heartbeat
 UPDATE remit.workers SET
@@ -26,7 +36,7 @@ DELETE FROM remit.workers WHERE heartbeat < now() - make_interval(secs => %(seco
     AND NOT EXISTS (SELECT 1 FROM remit.jobs WHERE jobs.worker = workers.id AND state = 'running')
 
 -- name: alive
-SELECT id, host, pid, queues, concurrency, started, heartbeat
+SELECT id, host, pid, project, queues, concurrency, started, heartbeat
 FROM remit.workers
 WHERE heartbeat > now() - make_interval(secs => %(timeout)s) AND (is_listed OR NOT %(listed)s) ORDER BY started
 

@@ -58,8 +58,8 @@ def list_command(wanted: ListJobs) -> int:
       remit jobs list --agent code-explorer --format json
     """
 
-    async def work(database: Database, _: Settings) -> tuple[list[Job], dict[int, str]]:
-        listed = await list_jobs(database, wanted, is_whole=wanted.form == "json")
+    async def work(database: Database, settings: Settings) -> tuple[list[Job], dict[int, str]]:
+        listed = await list_jobs(database, settings, wanted, is_whole=wanted.form == "json")
         return listed, await jobs.hosts_of(database, listed)
 
     listed, hosts = with_database(work)
@@ -115,7 +115,7 @@ def prune(days: int, form: str, *, is_sure: bool) -> int:
 
     async def work(database: Database, settings: Settings) -> int:
         removed = await jobs.prune(database, days)
-        await remove_orphans(database, settings.data, is_shared=settings.database is not None)
+        await remove_orphans(database, settings.work, is_shared=settings.database is not None)
         return removed
 
     removed = with_database(work)
@@ -290,7 +290,7 @@ def _show(event: Event, form: str) -> None:
 
 async def is_served(database: Database, settings: Settings, queue: str) -> bool:
     """Return whether a live worker takes the jobs of a queue."""
-    return await workers.is_served(database, queue, settings.takeover_seconds)
+    return await workers.is_served(database, settings.project, queue, settings.takeover_seconds)
 
 
 async def no_worker_notice(database: Database, settings: Settings, queue: str) -> str:

@@ -20,7 +20,7 @@ from remit.aio import cancel_and_wait
 from remit.configuration import load
 from remit.dispatch.submit import Resolving
 from remit.dispatch.worker_settings import Settings
-from remit.errors import UsageError
+from remit.errors import EnvironmentBroken, UsageError
 from remit.evidence.sources import open_sources
 from remit.merging.merge_data import Merge
 from remit.operations.jobs import Answer, ListQuestions, answer_question, list_questions
@@ -59,6 +59,8 @@ from remit.surfaces.cli.merge import with_dismissals
 from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import columns, form_option, operation_options, print_answer, print_lines, print_text
 from remit.surfaces.cli.with_database import with_database
+from remit.workspace.atomic_write import replace_below
+from remit.workspace.git_folder import keep_out_of_git
 
 #: A step of a delegation -> its words.
 _STEPS = {
@@ -120,7 +122,7 @@ async def drive_with_progress(
     files: dict[str, Path] = {}
     if merged is not None:
         merged = await asyncio.to_thread(_without_dismissed, merged, Path(found.plan.workspace))
-        folder = settings.data / "reports"
+        folder = reports_folder(settings.texts)
         files = await asyncio.to_thread(write_reports, merged, Path(found.plan.workspace), folder, f"plan-{plan}")
     return DrivenPlan(found, uses, stopped, merged, files)
 
@@ -130,18 +132,32 @@ def _without_dismissed(merged: Merge, root: Path) -> Merge:
     return with_dismissals(merged, open_sources(root).workspace)
 
 
+def reports_folder(texts: Path) -> Path:
+    """Return the folder of reports in a folder of texts, which git ignores from now on."""
+    try:
+        keep_out_of_git(texts)
+    except OSError as error:
+        raise EnvironmentBroken(f"{texts} cannot be used: {error.strerror}; it must be a folder, not a link") from error
+    return texts / "reports"
+
+
 def write_reports(merged: Merge, root: Path, folder: Path, stem: str) -> dict[str, Path]:
-    """Write a merge as HTML, Markdown and JSON, and return the files by their endings."""
+    """Write a merge as HTML, Markdown and JSON through no link, and return the files by their endings."""
     workspace = open_sources(root).workspace
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     texts = {
         "html": merge_html(merged, workspace, source=report_source(root, folder, datetime.now().astimezone())),
         "md": merge_markdown(merged, workspace),
         "json": format_json(merged),
     }
     files = {ending: folder / f"{stem}.{ending}" for ending in texts}
-    for ending, text in texts.items():
-        files[ending].write_text(text, encoding="utf-8")
+    try:
+        for ending, text in texts.items():
+            name = f"{folder.parent.name}/{folder.name}/{stem}.{ending}"
+            replace_below(folder.parents[1], name, text.encode("utf-8", "replace"), mode=0o600)
+    except OSError as error:
+        raise EnvironmentBroken(
+            f"{folder} cannot be used: {error.strerror}; it must be a folder, not a link"
+        ) from error
     return files
 
 

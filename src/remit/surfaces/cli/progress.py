@@ -50,13 +50,13 @@ def command(file: Path | None, resolved: str | None, form: str, *, resume: bool)
       remit plan progress --resolved "no price list"
     """
     settings = load_settings()
-    path = file or find_progress(Path.cwd(), settings.data)
+    path = file or find_progress(Path.cwd(), settings.texts)
     if path is None:
         raise UsageError("there is no progress file here; `remit plan run` and `remit review` write one")
     if resolved is not None:
-        _resolve(path, resolved, is_own=path == progress_path(settings.data))
+        _resolve(path, resolved, is_own=path == progress_path(settings.texts))
     progress = read_progress(path)
-    if path == progress_path(settings.data) and settings.database and open_questions(progress):
+    if path == progress_path(settings.texts) and settings.database and open_questions(progress):
         _refresh()
         progress = read_progress(path)
     if form == "json":
@@ -85,7 +85,7 @@ def _refresh() -> None:
     """Close the questions that were answered on another host of the same database, if it can be reached."""
 
     async def work(database: Database, settings: Settings) -> None:
-        await refresh_questions(database, settings.data)
+        await refresh_questions(database, settings.texts)
 
     try:
         with_database(work)

@@ -31,7 +31,7 @@ def with_database(work: Callable[[Database, Settings], Awaitable[T]]) -> T:
     async def opened() -> T:
         with contextlib.ExitStack() as shown:
             shown.enter_context(SlowNotice()).update(opening_text(settings))
-            async with open_database(settings.database, settings.data) as database:
+            async with open_database(settings.database, settings.state) as database:
                 shown.close()
                 return await work(database, settings)
 
@@ -42,7 +42,7 @@ def opening_text(settings: Settings) -> str:
     """Return what a person waits for while the database is opened."""
     if settings.database:
         return "connecting to the database"
-    folder = settings.data / "postgres"
+    folder = settings.state / "postgres"
     return f"starting the database in {folder}" if (folder / "made").exists() else f"creating the database in {folder}"
 
 

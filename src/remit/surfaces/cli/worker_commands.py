@@ -26,8 +26,9 @@ log = logging.getLogger("remit.worker")
 @click.option("--concurrency", type=click.IntRange(1, 1000), default=5, show_default=True, help="Jobs at a time.")
 @click.option("--queue", "queues", multiple=True, metavar="NAME", help="Take only jobs of this queue; repeatable.")
 @click.option("--until-idle", is_flag=True, help="Exit when there is nothing left to do.")
-def worker_command(concurrency: int, queues: tuple[str, ...], *, until_idle: bool) -> int:
-    """Run jobs of the queue until stopped.
+@click.option("--all-projects", is_flag=True, help="Take the jobs of all projects, not only of this one.")
+def worker_command(concurrency: int, queues: tuple[str, ...], *, until_idle: bool, all_projects: bool) -> int:
+    """Run jobs of this project until stopped.
 
     On SIGTERM or Ctrl-C, running jobs are finished or returned to the queue. On SIGHUP, definitions are reloaded.
 
@@ -47,7 +48,7 @@ def worker_command(concurrency: int, queues: tuple[str, ...], *, until_idle: boo
             log.warning("no provider has a key, so jobs that use a model will fail: set %s", variable)
         worker = Worker(
             database,
-            settings,
+            settings._replace(is_for_all_projects=all_projects),
             queues=queues,
             concurrency=concurrency,
             on_reload=lambda: log.info("%s definitions reloaded", len(list(reload_registry()))),

@@ -438,7 +438,7 @@ class StoreKeeper:
     async def _keep(opened: asyncio.Future[Store]) -> None:
         try:
             settings = load_settings()
-            async with open_database(settings.database, settings.data) as database:
+            async with open_database(settings.database, settings.state) as database:
                 opened.set_result(Store(database, settings))
                 await asyncio.Event().wait()
         except Exception as error:  # noqa: BLE001 (the call that needs the database reports it)
