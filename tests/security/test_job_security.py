@@ -275,7 +275,7 @@ def test_a_command_changes_no_deciding_file_below_and_new_ones_are_set_aside(wor
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("policy", ["open", "strict"])
-@pytest.mark.parametrize("preset", ["claude", "codex", "gemini", "ruff", "bandit"])
+@pytest.mark.parametrize("preset", ["claude", "codex", "gemini"])
 async def test_a_preset_that_is_not_listed_does_not_run_for_a_definition(
     play: Play, preset: str, policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
