@@ -33,7 +33,7 @@ def play(*, is_recorded: bool, form: str) -> int:
     """Review the example shop, print what came of it, and return the exit code."""
     for name in ("psycopg.pool", "procrastinate"):  # an unavailable database is reported in one line
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    folder = load_settings().data / "demo"
+    folder = load_settings().state / "demo"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     root = folder.resolve() / "shop"
     copy_shop(examples() / "shop", root)
@@ -66,11 +66,11 @@ def _print_model(model: str, why_recorded: str) -> None:
 
 def _with_scratch_database(root: Path, model: str) -> tuple[DrivenPlan, DemoResult | None]:
     async def work(settings: Settings) -> tuple[DrivenPlan, DemoResult | None]:
-        async with open_database(None, settings.data) as database:
+        async with open_database(None, settings.state) as database:
             return await review_shop(database, settings, root, model)
 
     with scratch_folder() as folder:
-        return asyncio.run(work(load_settings(start=root)._replace(database=None, data=folder)))
+        return asyncio.run(work(load_settings(start=root)._replace(database=None, state=folder, texts=folder)))
 
 
 async def review_shop(
