@@ -26,6 +26,7 @@ from remit.dispatch.model_client import ModelClient
 from remit.dispatch.models import provider_of
 from remit.dispatch.runners import run_program
 from remit.dispatch.submit import resolve_claimed
+from remit.dispatch.telemetry import open_telemetry
 from remit.dispatch.tools.tool_types import ToolLimits
 from remit.dispatch.tools.toolbox import Toolbox
 from remit.dispatch.toolset import Calls, job_tools
@@ -239,6 +240,9 @@ class Attempt:
             document, stored = await asyncio.to_thread(redact_all, (document, stored))
         await self._transcript.save_result(submission, document, judgement.decision, msgspec.json.encode(stored))
         failpoint("result-saved")
+        if (telemetry := open_telemetry()) is not None:
+            rules = [str(violation["rule"]) for violation in judgement.violations]
+            telemetry.verdict(self._job.id, self._job.agent, judgement.decision, rules)
         await self._events.emit(
             "checked",
             {

@@ -55,6 +55,7 @@ from remit.dispatch.model_client import (
     retry_delay,
     sum_usage,
 )
+from remit.dispatch.telemetry import open_telemetry
 from remit.dispatch.toolset import Calls, Moment
 from remit.registry.definition import Brief
 from remit.secrets.scan import redact_all
@@ -140,8 +141,11 @@ class Conversation:
         system, contract = instruction_blocks(self._brief)
         # In a thread: the first model of a provider takes a second of imports, and the worker's heartbeat must go on.
         model = await asyncio.to_thread(_build, self._brief.model)
+        telemetry = open_telemetry()
         agent: Agent[None, str] = Agent(
             model,
+            name=self._brief.definition.name if self._brief.definition else None,
+            capabilities=[telemetry.instrumentation()] if telemetry is not None else None,
             system_prompt=system,
             instructions=contract,
             toolsets=self._toolsets,

@@ -1,101 +1,112 @@
-"""OpenTelemetry, if the OTEL_ variables ask for it: which signals, and an event for each verdict.
+"""OpenTelemetry of jobs, if the OTEL_ variables ask for it: the spans of pydantic-ai, and an event for each verdict.
 
-A receiver that fails never affects a job or a command.
+A receiver that fails never affects a job.
 """
 
 from __future__ import annotations
 
+import logging
 import os
-import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
-
-from remit.checking import Verdict
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from remit.dispatch.otlp import Exporters, Telemetry
+    from opentelemetry.sdk._logs import LoggerProvider
+    from opentelemetry.sdk.trace import TracerProvider
+    from pydantic_ai.capabilities import Instrumentation
 
-_SIGNALS = ("TRACES", "LOGS", "METRICS")
+log = logging.getLogger("remit.telemetry")
 _CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-#: How long an answer waits until its events are sent. A receiver that takes longer may lose them.
-ANSWER_SECONDS = 2.0
-_NOT_SENT = "the telemetry of the verdicts could not be sent"
+_FLUSH_MILLISECONDS = 5_000
+#: Rules that the explanation of a verdict lists.
+_MAX_RULES = 20
 
 
 def wanted_signals(environment: Mapping[str, str]) -> frozenset[str]:
-    """Return the signals that the standard variables ask for: `traces`, `logs`, `metrics`."""
+    """Return the signals that the standard variables ask for: `traces`, `logs`."""
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return frozenset()
     base = environment.get("OTEL_EXPORTER_OTLP_ENDPOINT")
     return frozenset(
         signal.lower()
-        for signal in _SIGNALS
+        for signal in ("TRACES", "LOGS")
         if (base or environment.get(f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT"))
         and environment.get(f"OTEL_{signal}_EXPORTER", "otlp").lower() != "none"
     )
-
-
-def is_receiver_named() -> bool:
-    """Whether the standard variables name a receiver for any signal."""
-    return any(name.startswith("OTEL_EXPORTER_OTLP_") for name in os.environ)
 
 
 @cache
 def open_telemetry() -> Telemetry | None:
     """Return the telemetry of this process, or None if the environment does not ask for any."""
     signals = wanted_signals(os.environ)
-    if not is_installed(signals):
-        return None
-    from remit.dispatch.otlp import Telemetry, open_exporters
-
-    return Telemetry(open_exporters(signals), captures=os.environ.get(_CAPTURE, "").lower() == "true")
-
-
-def is_installed(signals: frozenset[str]) -> bool:
-    """Return whether signals are wanted and can be sent."""
     if not signals:
-        return False
+        return None
     if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
-        _log("the OTEL_ variables ask for telemetry, which needs the extra remit[otel]; it is off")
-        return False
-    return True
+        log.warning("the OTEL_ variables ask for telemetry, which needs the extra remit[otel]; it is off")
+        return None
+    from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk._logs import LoggerProvider
+    from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    named = os.environ.get("OTEL_SERVICE_NAME") or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    resource = Resource.create({"service.version": version("remit"), **({} if named else {"service.name": "remit"})})
+    spans = TracerProvider(resource=resource, shutdown_on_exit=False)
+    events = LoggerProvider(resource, shutdown_on_exit=False)
+    if "traces" in signals:
+        spans.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    if "logs" in signals:
+        events.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter()))
+    return Telemetry(spans, events, captures=os.environ.get(_CAPTURE, "").lower() == "true")
 
 
-def emit_verdicts(verdicts: Sequence[Verdict], *, seconds: float | None = ANSWER_SECONDS, agent: str = "") -> None:
-    """Send an event for each verdict, and wait for this time at most; None waits as long as the exporter.
+class Telemetry:
+    """Sends the spans and the verdicts of jobs to the receivers of this process."""
 
-    `agent` is used for documents that do not name one. Never raises.
-    """
-    if not verdicts or not is_receiver_named():
-        return
-    try:
-        signals = wanted_signals(os.environ) & {"logs"}
-        if not is_installed(signals):
-            return
-        from remit.dispatch.otlp import open_exporters, send_verdicts
+    def __init__(self, spans: TracerProvider, events: LoggerProvider, *, captures: bool) -> None:
+        self._spans = spans
+        self._events = events
+        self._captures = captures
 
-        exporters = open_exporters(signals)
-        send_verdicts(exporters, verdicts, agent)
-        # The exporter does not limit the whole time; a thread that is too slow ends with the process.
-        thread = threading.Thread(target=_finish, args=(exporters,), name="remit-verdict-events", daemon=True)
-        thread.start()
-        thread.join(seconds)
-    except Exception:  # noqa: BLE001 - it is logged, and telemetry must not change the outcome of a command
-        _log(_NOT_SENT, is_error=True)
+    def instrumentation(self) -> Instrumentation:
+        """Return what makes an agent send spans of its run, its model calls and its tool calls."""
+        from opentelemetry.metrics import NoOpMeterProvider
+        from pydantic_ai.capabilities import Instrumentation
+        from pydantic_ai.models.instrumented import InstrumentationSettings
 
+        return Instrumentation(
+            InstrumentationSettings(
+                tracer_provider=self._spans,
+                meter_provider=NoOpMeterProvider(),
+                include_content=self._captures,
+                include_binary_content=False,
+                include_model_request_parameters=self._captures,
+            )
+        )
 
-def _finish(exporters: Exporters) -> None:
-    try:
-        exporters.flush()
-        exporters.close()
-    except Exception:  # noqa: BLE001 - it is logged
-        _log(_NOT_SENT, is_error=True)
+    def verdict(self, job: int, agent: str, verdict: str, rules: Sequence[str]) -> None:
+        """Send the event of a verdict on the result of a job."""
+        from opentelemetry._logs import LogRecord, SeverityNumber
 
+        attributes: dict[str, Any] = {
+            "gen_ai.evaluation.name": "remit",
+            "gen_ai.evaluation.score.label": verdict,
+            "gen_ai.evaluation.explanation": ", ".join(rules[:_MAX_RULES]) or "no rule is violated",
+            "gen_ai.agent.name": agent,
+            "remit.job.id": job,
+        }
+        record = LogRecord(
+            severity_number=SeverityNumber.INFO, attributes=attributes, event_name="gen_ai.evaluation.result"
+        )
+        self._events.get_logger("remit", version("remit")).emit(record)
 
-def _log(text: str, *, is_error: bool = False) -> None:
-    """Log a warning, or the exception that is handled."""
-    import logging  # late: every check loads this module, and few environments ask for telemetry
-
-    logging.getLogger("remit.telemetry").log(logging.ERROR if is_error else logging.WARNING, text, exc_info=is_error)
+    def flush(self) -> None:
+        """Send what waits, for some seconds at most."""
+        self._spans.force_flush(_FLUSH_MILLISECONDS)
+        self._events.force_flush(_FLUSH_MILLISECONDS)

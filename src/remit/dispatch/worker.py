@@ -110,7 +110,6 @@ class Worker:
         self._on_reload = on_reload
         self._on_start = on_start
         self._runners = runners or {}
-        self._telemetry = open_telemetry()
         self._strays = jobs.StrayScan()
         #: Jobs that this worker runs or is about to claim, with the number of their tickets.
         self._active: Counter[int] = Counter()
@@ -152,8 +151,8 @@ class Worker:
             finally:
                 with contextlib.suppress(EnvironmentBroken):
                     await workers.unregister(self._database, self.id)
-                if self._telemetry is not None:
-                    await self._telemetry.flush()
+                if (telemetry := open_telemetry()) is not None:
+                    await asyncio.to_thread(telemetry.flush)
 
     async def _register(self) -> None:
         await workers.register(
@@ -263,8 +262,6 @@ class Worker:
                     await self._run(claimed, context)
                 finally:
                     await self._wake_next(claimed.queue)
-                    if self._telemetry is not None:
-                        await self._telemetry.job_ended(self._database, job)
         except (EnvironmentBroken, *CONNECTION_ERRORS) as error:
             # `_return_lost_jobs` repairs the row of the job when the database is available again.
             log.warning("job %s is delayed: %s", job, error)
@@ -345,11 +342,7 @@ class Worker:
         await self._return_lost_jobs()
         for job in await jobs.end_hung(self._database, self._settings.hung_seconds):
             log.warning("job %s hung and was ended", job)
-            if self._telemetry is not None:
-                await self._telemetry.job_ended(self._database, job)
         await self._database.rows("workers.forget", seconds=max(3600.0, 20 * seconds))
-        if self._telemetry is not None:
-            await self._telemetry.record_queue(self._database)
 
     async def _take_over(self, seconds: float) -> None:
         """Queue the jobs of workers without a heartbeat for `seconds`, and jobs without a ticket."""

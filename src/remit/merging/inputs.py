@@ -38,9 +38,8 @@ def read_input(
     options: Options,
     sources: Sources,
     categories: Mapping[str, str] | None = None,
-    checked: list[Verdict] | None = None,
 ) -> Input:
-    """Read the reports of one file. The verdicts on results are added to `checked`."""
+    """Read the reports of one file."""
     head = data[:_PEEK].removeprefix(b"\xef\xbb\xbf").lstrip()
     if name.endswith((".sarif", ".sarif.json")):
         return Input(read_sarif(data, name, sources.workspace, categories or {}))
@@ -51,8 +50,6 @@ def read_input(
         if b'"runs"' in head or b"sarif" in head[:2000].lower():
             return Input(read_sarif(data, name, sources.workspace, categories or {}))
     verdicts = check_text(data, name, options, sources)
-    if checked is not None:
-        checked += verdicts
     return Input([build_report(verdict, sources.workspace) for verdict in verdicts])
 
 

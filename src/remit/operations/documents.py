@@ -18,7 +18,6 @@ from remit.checking import Options, Verdict, check_text, read_source
 from remit.clients.transcripts.reading import read_transcripts
 from remit.configuration import Configuration, load
 from remit.contract.kinds import KINDS
-from remit.dispatch.telemetry import emit_verdicts
 from remit.errors import UsageError
 from remit.evidence.model import Reliability
 from remit.evidence.sources import Sources, open_sources
@@ -322,20 +321,15 @@ def check_document(folders: Folders, wanted: Check) -> CheckShape:
     options, root = check_options(wanted, load(folders.start)), folders.folder(wanted.repo or ".")
     text = _text_of(folders, wanted)
     with sources_of(root, wanted) as sources:
-        return _answer(list(check_texts([text], options, sources)), root)
+        return check_shape(list(check_texts([text], options, sources)), str(root))
 
 
 def verify_document(folders: Folders, wanted: Verify) -> CheckShape:
     """Check the claims of any text, as `remit verify` does."""
     root = folders.folder(wanted.repo or ".")
-    return _answer(verify_texts(root, wanted, [_text_of(folders, wanted)]).verdicts, root)
+    return check_shape(verify_texts(root, wanted, [_text_of(folders, wanted)]).verdicts, str(root))
 
 
 def _text_of(folders: Folders, wanted: Check | Verify) -> NamedText:
     # A text that was sent is not a document of the checkout, under any name.
     return NamedText(wanted.path, folders.text(wanted.text, wanted.path), is_document=wanted.text is None)
-
-
-def _answer(verdicts: list[Verdict], root: Path) -> CheckShape:
-    emit_verdicts(verdicts)
-    return check_shape(verdicts, str(root))

@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from remit.checking import Options, Verdict
+from remit.checking import Options
 from remit.configuration import load
-from remit.dispatch.telemetry import emit_verdicts
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
 from remit.merging.dismissal_file import stored_dismissals
@@ -85,14 +84,11 @@ def merge_documents(folders: Folders, wanted: MergeDocuments) -> Merge:
     options = Options(profile=wanted.profile or configured["profile"], kinds=configured["agents.kinds"]).validated()
     root = folders.folder(wanted.repo or ".")
     texts = [(document.path, folders.text(document.text, document.path)) for document in wanted.documents]
-    checked: list[Verdict] = []
     categories = configured["merge.categories"]
     with open_sources(root) as sources:
-        read = partial(_read, options=options, sources=sources, categories=categories, checked=checked)
+        read = partial(_read, options=options, sources=sources, categories=categories)
         inputs = [read(path, data, is_only=len(texts) == 1) for path, data in texts]
-        merged = apply_dismissals(merge_inputs(inputs, settings), stored_dismissals(root), sources.workspace)
-    emit_verdicts(checked)
-    return merged
+        return apply_dismissals(merge_inputs(inputs, settings), stored_dismissals(root), sources.workspace)
 
 
 def _read(
@@ -102,12 +98,11 @@ def _read(
     options: Options,
     sources: Sources,
     categories: dict[str, str],
-    checked: list[Verdict],
     is_only: bool,
 ) -> Input:
     """Return the input of a document. Among others, one that cannot be parsed is one failed agent."""
     try:
-        return read_input(data, path, options, sources, categories, checked)
+        return read_input(data, path, options, sources, categories)
     except UsageError:
         if is_only:
             raise

@@ -21,7 +21,6 @@ from remit.contract.feedback import neutralize
 from remit.dispatch.models import need_key
 from remit.dispatch.submit import Queueing, Resolving
 from remit.dispatch.submit import submit as submit_job
-from remit.dispatch.telemetry import open_telemetry
 from remit.dispatch.worker_settings import Settings, load_settings
 from remit.errors import UsageError, did_you_mean
 from remit.merging.merge import CLARIFY_BELOW
@@ -72,8 +71,6 @@ class Driver:
             return "cancelled"
         finally:
             await self._lease.release()
-            if (telemetry := open_telemetry()) is not None:
-                await telemetry.plan_ended(self._database, self._plan)
 
     async def _acquire(self) -> None:
         """Acquire the lease once the last driver stops renewing it. Raise UsageError if another driver is alive."""

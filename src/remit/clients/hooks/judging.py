@@ -15,7 +15,6 @@ from remit.clients.hooks.project import ProjectContext
 from remit.clients.transcripts import split_agent
 from remit.clients.transcripts.reading import read_transcripts
 from remit.contract.kinds import slug
-from remit.dispatch.telemetry import emit_verdicts, is_receiver_named
 from remit.lazy import lazy_pattern
 from remit.merging.adjust import report_of
 from remit.reports.formats import check_json
@@ -54,16 +53,9 @@ def judge(
         judged = before_deadline(check)
     except TooSlow as reason:
         judged = unverified_report(str(reason), options, path=path)
-    _emit(judged, agent_type)
     if attempt > 1 and not judged.is_accepted and judged.breaks_only_form:
         return msgspec.structs.replace(judged, decision="accept")
     return judged
-
-
-def _emit(judged: ReportJudgement, agent_type: str) -> None:
-    """Send an event for each verdict, if the environment names a receiver."""
-    if is_receiver_named():
-        emit_verdicts(judged.verdicts, agent=agent_type[:80])
 
 
 def check_document(judgement: ReportJudgement, context: ProjectContext) -> str:

@@ -13,11 +13,10 @@ import click
 import msgspec
 
 from remit import __version__
-from remit.checking import Options, Verdict
+from remit.checking import Options
 from remit.clients.hooks.recorded_project import current_project
 from remit.configuration import Configuration, load
 from remit.contract.kinds import slug
-from remit.dispatch.telemetry import emit_verdicts, is_receiver_named
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
 from remit.merging.dismissal_file import add_dismissal, remove_dismissal, stored_dismissals
@@ -154,10 +153,7 @@ def merge_command(wanted: MergeDocuments) -> int:
     sources = open_sources(root)
     options = Options(profile=wanted.profile or configured["profile"], kinds=configured["agents.kinds"]).validated()
     settings = _settings(wanted, configured)
-    checked: list[Verdict] | None = [] if is_receiver_named() else None
-    read = partial(
-        read_input, options=options, sources=sources, categories=configured["merge.categories"], checked=checked
-    )
+    read = partial(read_input, options=options, sources=sources, categories=configured["merge.categories"])
     inputs = _inputs_of(files, read)
     of_session = project.inputs(wanted.session or "last", options, sources) if project is not None else []
     merged = merge_stream(chain(inputs, of_session, of_plan), settings)
@@ -165,7 +161,6 @@ def merge_command(wanted: MergeDocuments) -> int:
     keep_last_merge(merged, root)
     merged = _filtered(merged, wanted, sources)
     write_merge(merged, wanted.form, sources, path_of(wanted.output), wanted.sarif_profile)
-    emit_verdicts(checked or (), seconds=None)
     return 1 if fails(merged, wanted.fail_on) else 0
 
 

@@ -14,7 +14,6 @@ import remit as package
 from remit.checking import Verdict, read_source
 from remit.configuration import load
 from remit.contract.parse import MAX_BYTES
-from remit.dispatch.telemetry import emit_verdicts
 from remit.errors import UsageError
 from remit.evidence.claims import claims_of
 from remit.operations.documents import (
@@ -142,7 +141,6 @@ def _shortest(path: Path) -> Path:
 
 def finish_documents(wanted: Check | Verify, verdicts: list[Verdict], root: Path) -> list[str]:
     """Store the verdicts, if that is wanted. Return the documents without claims."""
-    emit_verdicts(verdicts, seconds=None)
     return [verdict.path for verdict in verdicts if not claims_of(verdict.evidence)]
 
 
