@@ -64,12 +64,12 @@ class FalseClaim(msgspec.Struct, frozen=True):
 
 
 class ReviewedBy(msgspec.Struct, frozen=True):
-    """A reviewer: how its work ended, how often it was sent back, and the claims of its first report."""
+    """A reviewer: how its work ended, how often it was sent back, and the places that its first report cites."""
 
     agent: str
     state: str
     corrections: int
-    claims: int
+    places: int
     error: str | None
 
 
@@ -88,9 +88,9 @@ async def demo_result(database: Database, plan_result: PlanResult, merged: Merge
     reviewers, false = [], []
     for delegation in plan_result.delegations:
         stored = await database.rows("transcript.results", job=delegation.job) if delegation.job is not None else []
-        claims = stored[0]["report"]["facts"]["claims"] if stored else 0
+        places = len(stored[0]["report"]["references"]) if stored else 0
         reviewers.append(
-            ReviewedBy(delegation.agent, delegation.state, delegation.corrections, claims, delegation.error)
+            ReviewedBy(delegation.agent, delegation.state, delegation.corrections, places, delegation.error)
         )
         false += [
             FalseClaim(delegation.agent, violation["rule"], violation["message"], row["submission"])
@@ -108,8 +108,8 @@ def demo_lines(result: DemoResult, report: Path, columns: int) -> Iterator[Line]
     rest = "; everything else is real." if is_recorded else "."
     yield from ([Piece(row, "bold")] for row in wrap_text(f"{who} reviewed an example shop{rest}", columns))
     yield []
-    claims = format_count(sum(reviewer.claims for reviewer in result.reviewers), "claim")
-    text = f"{claims} in the reports of {format_count(len(result.reviewers), 'subagent')}"
+    places = format_count(sum(reviewer.places for reviewer in result.reviewers), "cited place")
+    text = f"{places} in the reports of {format_count(len(result.reviewers), 'subagent')}"
     yield from _labelled("claimed", [(text, "")], columns)
     yield from _labelled("false", _false(result), columns)
     if result.merge.conflicts:

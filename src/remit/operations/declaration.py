@@ -162,14 +162,6 @@ def operation_of(operation: type[T], sent: msgspec.Struct, **in_path: Any) -> T:
     return operation(**{name: getattr(sent, name) for name in sent.__struct_fields__}, **in_path)
 
 
-def field_schema(field: Field) -> dict[str, Any]:
-    """Return the schema of a value of a field, without null."""
-    schema = _shortened(msgspec.json.schema(field.type))
-    if field.default not in (None, "", msgspec.NODEFAULT):
-        schema["default"] = field.default
-    return schema if isinstance(schema, dict) else {}
-
-
 def argument_schema(wanted: Any) -> dict[str, Any]:
     """Return the schema of arguments without what a model does not need: it is part of each conversation.
 
