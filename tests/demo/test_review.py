@@ -75,7 +75,7 @@ def test_the_report_has_the_defects_of_the_shop_with_their_severities(played: De
 
 def test_an_invented_line_and_test_run_are_sent_back_once_and_corrected(played: DemoResult) -> None:
     assert {(one.agent, one.submission, one.rule, one.message) for one in played.false} == {
-        ("qa-engineer", 1, "test-run-unseen", '"All 42 tests pass.": no tests ran in this session'),
+        ("qa-engineer", 1, "test-run-unseen", '"42 passed in 0.61s": no tests ran in this session'),
         ("qa-engineer", 1, "reference-out-of-range", "shop/orders.py:118: the file has 78 lines"),
     }
     subagents = {one.agent: (one.state, one.corrections) for one in played.reviewers}
@@ -97,7 +97,7 @@ def test_the_outcome_is_one_screen_that_states_that_the_model_is_recorded(played
     assert len(lines) <= 32
     assert max(map(len, lines)) <= 80
     assert lines[0] == "A recorded model reviewed an example shop; everything else is real."
-    for part in ("All 42 tests pass", "shop/orders.py:118", "OWASP A01", "audit", "verify YOUR.md"):
+    for part in ("42 passed in 0.61s", "shop/orders.py:118", "OWASP A01", "audit", "verify YOUR.md"):
         assert part in text
     assert all(place in text for place in DEFECTS)
     assert "…" not in text
