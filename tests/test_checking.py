@@ -132,6 +132,7 @@ class TestProfiles:
         "confidence-uncertainty",
         "checklist-missing",
         "checklist-unticked",
+        "quote-condensed",
         "single-source",
         "security-without-quote",
     )
@@ -157,7 +158,6 @@ class TestProfiles:
         "unreadable": "L1",
         "reference-missing-file": "L1",
         "reference-out-of-range": "L1",
-        "reference-outside": "L1",
         "quote-mismatch": "L1",
         "no-tool-calls": "L1",
         "test-run-unseen": "L1",

@@ -156,18 +156,18 @@ def test_lines_of_a_string_of_several_lines_are_not_clear() -> None:
 # The scoring.
 
 
-def claim(outcome: str, reliability: str | None = "certain") -> dict[str, object]:
-    return {"kind": "place", "at": 1, "outcome": outcome, "reliability": reliability}
+def claim(outcome: str, *, fails: bool = True) -> dict[str, object]:
+    return {"kind": "place", "at": 1, "outcome": outcome, "fails": fails}
 
 
 @pytest.mark.parametrize(
     ("claims", "answer"),
     [
         ([], "silent"),
-        ([claim("exists", None)], "silent"),
-        ([claim("missing-file", "look")], "look"),
-        ([claim("missing-file", "look"), claim("mismatch", "likely")], "failing"),
-        ([{"kind": "place", "at": 1, "outcome": "out-of-range"}], "failing"),  # a report without reliabilities
+        ([claim("exists", fails=False)], "silent"),
+        ([claim("missing-file", fails=False)], "weak"),
+        ([claim("missing-file", fails=False), claim("mismatch")], "failing"),
+        ([{"kind": "place", "at": 1, "outcome": "out-of-range"}], "failing"),  # of a run
     ],
 )
 def test_an_answer_is_the_strongest_accusation(claims: list[dict[str, object]], answer: str) -> None:
@@ -176,7 +176,12 @@ def test_an_answer_is_the_strongest_accusation(claims: list[dict[str, object]], 
 
 def test_reports_with_and_without_a_list_of_claims_are_read() -> None:
     violation = {"rule": "test-run-unseen", "line": 4}
-    new = {"claims": [claim("exists", None)], "violations": [violation], "references": [claim("exists")], "quotes": []}
+    new = {
+        "claims": [claim("exists", fails=False)],
+        "violations": [violation],
+        "references": [claim("exists")],
+        "quotes": [],
+    }
     old = {"references": [{"at": 2, "outcome": "verified"}], "quotes": [{"at": 3, "outcome": "mismatch"}]}
     assert [one["kind"] for one in planted.claims_of(new)] == ["place", "run"]
     assert [one["kind"] for one in planted.claims_of({**old, "violations": []})] == ["place", "quote"]

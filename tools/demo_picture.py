@@ -33,7 +33,6 @@ COLUMNS = 80
 #: Commands on the examples whose whole output is a picture, by its file.
 COMMANDS = {
     "audit.svg": "remit audit examples/transcripts",
-    "evidence.svg": "remit verify examples/texts/audit.md --explain order.py",
     "verify.svg": "remit verify examples/texts/audit.md",
 }
 #: Where the report is written in a project.

@@ -176,7 +176,6 @@ FORMS: dict[str, tuple[Example, ...]] = {
             "[app.py, line 12](src/app.py)",
             "[the login](src/app.py#L12)",
             "[src/app.py](src/app.py) line 12",
-            "[src/app.py:12](https://github.com/acme/shop/blob/main/src/app.py#L12)",
             found="src/app.py:12",
         ),
         Example("[app.py:12](src/app.py#L99)", ("src/app.py:99", "app.py:12")),

@@ -12,7 +12,6 @@ document that fails.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import subprocess
@@ -20,7 +19,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import score
@@ -58,7 +57,7 @@ class Answer(NamedTuple):
     line: int | None
     end_line: int | None
     outcome: str
-    reliability: str | None
+    fails: bool
     reason: str
 
     @property
@@ -74,8 +73,8 @@ class Answer(NamedTuple):
 
     @property
     def state(self) -> str:
-        """The outcome, with the reliability of an accusation."""
-        return f"{self.outcome} ({self.reliability})" if self.reliability else self.outcome
+        """The outcome, and whether the claim fails."""
+        return f"{self.outcome} (fails)" if self.fails else self.outcome
 
 
 class Difference(NamedTuple):
@@ -88,12 +87,6 @@ class Difference(NamedTuple):
     def change(self) -> tuple[str, str]:
         """Both answers as words."""
         return self.before.state if self.before else "not read", self.after.state if self.after else "not read"
-
-
-def claim_hash(answer: Answer) -> str:
-    """Return a name of a claim that stays the same in other versions and has no text of the document."""
-    parts = (*answer.place, PurePosixPath(answer.path).name)
-    return hashlib.sha256("\n".join(map(str, parts)).encode("utf-8", "replace")).hexdigest()[:12]
 
 
 def read_documents(path: Path) -> list[Document]:
@@ -132,7 +125,7 @@ def rows_of_report(document: str, report: dict[str, Any]) -> Iterator[dict[str, 
             "line": claim.get("line"),
             "end_line": claim.get("end_line"),
             "outcome": claim["outcome"],
-            "reliability": claim.get("reliability"),
+            "fails": bool(claim.get("fails")),
             "reason": claim.get("reason") or "",
             **details,
         }
@@ -181,7 +174,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def differences(before: Sequence[Answer], after: Sequence[Answer]) -> list[Difference]:
-    """Return the claims whose outcome or reliability differs, or that only one version reads."""
+    """Return the claims whose outcome differs, or whether they fail, or that only one version reads."""
     rest: dict[tuple[str, int, int, int, str], list[Answer]] = {}
     for answer in after:
         rest.setdefault(answer.place, []).append(answer)
@@ -245,9 +238,9 @@ def _difference_row(difference: Difference) -> str:
 
 
 def counts_table(answers: Sequence[Answer]) -> str:
-    """Return the number of claims by kind, outcome and reliability."""
-    counts = Counter((answer.kind, answer.outcome, answer.reliability or "") for answer in answers)
-    lines = ["| kind | outcome | reliability | claims |", "|---|---|---|---|"]
+    """Return the number of claims by kind and outcome."""
+    counts = Counter((answer.kind, answer.state) for answer in answers)
+    lines = ["| kind | outcome | claims |", "|---|---|---|"]
     lines += [f"| {' | '.join(key)} | {number} |" for key, number in sorted(counts.items())]
     return "\n".join([*lines, "", f"{len(answers)} claims"])
 
@@ -307,7 +300,7 @@ def main() -> int:
     compared.add_argument("after", type=Path)
     compared.add_argument("--counts", action="store_true", help="only the counts, without the list of the claims")
     compared.set_defaults(run=print_differences)
-    counts = commands.add_parser("counts", help="print the number of claims by kind, outcome and reliability")
+    counts = commands.add_parser("counts", help="print the number of claims by kind and outcome")
     counts.add_argument("--documents", type=Path, help="check the Markdown documents of this checkout")
     counts.set_defaults(run=print_counts)
     for command in (answers, counts):

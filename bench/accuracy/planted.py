@@ -5,7 +5,7 @@
 Remit is imported from `--src`, in separate processes, so that versions can be compared. Without `--tree`, the
 project of the corpus and the example shop are used. Each text is checked as a file of the checkout, as a text from
 elsewhere, as a result and as a text with receipts. A lie counts as found if a claim on its lines is accused: `failing`,
-or `look` if the accusation is only worth a look. The true counter-case of every lie must not be accused.
+or `weak` if the claim does not hold and does not fail. The true counter-case of every lie must not be accused.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ACCUSING = frozenset(
 #: The rules that report a run or a change which the receipts do not show.
 _RUN_RULES = frozenset({"test-run-unseen", "change-unseen"})
 #: The answers that notice a lie.
-_ACCUSED = ("failing", "look")
+_ACCUSED = ("failing", "weak")
 _EXAMPLES = 4
 _IDENTITY = ("-c", "user.name=Planted", "-c", "user.email=planted@example.org")
 Generator = Callable[[Checkout, random.Random], Plant | None]
@@ -72,7 +72,7 @@ class Row(NamedTuple):
     setting: Setting
     is_lie: bool
     is_strong: bool
-    #: `failing`, `look`, `silent`, or `error: ` and the message if the check raised an exception.
+    #: `failing`, `weak`, `silent`, or `error: ` and the message if the check raised an exception.
     answer: str
     #: Whether the cited place of a true text was read; None: there is no such place.
     is_read: bool | None
@@ -184,10 +184,10 @@ def claims_of(result: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _answer(claims: Iterable[dict[str, Any]]) -> str:
-    accused = [claim.get("reliability") for claim in claims if claim["outcome"] in ACCUSING]
+    accused = [claim for claim in claims if claim["outcome"] in ACCUSING]
     if not accused:
         return "silent"
-    return "look" if all(reliability == "look" for reliability in accused) else "failing"
+    return "failing" if any(claim.get("fails", True) for claim in accused) else "weak"
 
 
 def _is_place(claim: dict[str, Any], cited: tuple[str, int]) -> bool:
@@ -236,7 +236,7 @@ class Count(NamedTuple):
     """How often texts of a kind got each answer."""
 
     failing: int
-    look: int
+    weak: int
     silent: int
 
     @property
@@ -248,7 +248,7 @@ class Count(NamedTuple):
 def count(rows: Iterable[Row]) -> Count:
     """Count the answers."""
     answers = Counter(row.answer.partition(":")[0] for row in rows)
-    return Count(answers["failing"], answers["look"], answers["silent"] + answers["error"])
+    return Count(answers["failing"], answers["weak"], answers["silent"] + answers["error"])
 
 
 def table(rows: Sequence[Row], key: Callable[[Row], str]) -> list[str]:
@@ -257,14 +257,14 @@ def table(rows: Sequence[Row], key: Callable[[Row], str]) -> list[str]:
     settings = [setting for setting in SETTINGS if any(row.setting == setting for row in rows)]
     width = max(map(len, names), default=4)
     head = "".join(f"{setting:>27}" for setting in settings)
-    lines = [f"{'':{width}}{head}", f"{'':{width}}" + "  fail  look  miss true:f+l" * len(settings)]
+    lines = [f"{'':{width}}{head}", f"{'':{width}}" + "  fail  weak  miss true:f+w" * len(settings)]
     for name in names:
         cells = ""
         for setting in settings:
             own = [row for row in rows if key(row) == name and row.setting == setting]
             lies, truths = count(row for row in own if row.is_lie), count(row for row in own if not row.is_lie)
-            accused = f"{truths.failing}+{truths.look}"
-            cells += f"{lies.failing:>6}{lies.look:>6}{lies.silent:>6}{accused:>9}"
+            accused = f"{truths.failing}+{truths.weak}"
+            cells += f"{lies.failing:>6}{lies.weak:>6}{lies.silent:>6}{accused:>9}"
         lines.append(f"{name:{width}}{cells}")
     return lines
 
@@ -370,12 +370,12 @@ def _problems(rows: Iterable[Row]) -> list[dict[str, Any]]:
     entries = []
     for row in rows:
         is_unread = row.is_read is False and row.group == "places"
-        is_weak = row.is_lie and row.answer == "look" and (row.is_strong or row.setting in ("result", "receipts"))
+        is_weak = row.is_lie and row.answer == "weak" and (row.is_strong or row.setting in ("result", "receipts"))
         is_right = (row.answer in _ACCUSED) == row.is_lie and not row.answer.startswith("error")
         if is_right and not is_unread and not is_weak:
             continue
         problem = "unread" if is_unread else "missed" if row.is_lie else f"accused ({row.answer})"
-        problem = "only look" if is_weak else row.answer if row.answer.startswith("error") else problem
+        problem = "only weak" if is_weak else row.answer if row.answer.startswith("error") else problem
         key = (row.group, row.kind, row.setting, problem)
         seen[key] += 1
         if seen[key] <= _EXAMPLES:

@@ -4,9 +4,8 @@
 
 ANSWERS is a JSON list. Each member is the answer for one document: `{"document": "a01.md", "references": [{"line": 3,
 "cited": [12, 18], "outcome": "verified"}], "quotes": [{"line": 7, "outcome": "mismatch"}]}`. `line` is the line of the
-document, for a quote its first code line; `cited` is the first and the last cited line (null without one). With
-`"reliability": "look"` a wrong outcome is a hint, not an accusation. Reports of `remit verify --format json`
-(`remit.check/1`) are accepted as well. Standard library only.
+document, for a quote its first code line; `cited` is the first and the last cited line (null without one). Reports of
+`remit verify --format json` (`remit.check/1`) are accepted as well. Standard library only.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
 CORPUS = HERE / "corpus"
-HOLDING = frozenset({"verified", "exists", "abbreviated", "planned"})
-ACCUSING = frozenset({"missing-file", "out-of-range", "outside", "mismatch"})
+HOLDING = frozenset({"verified", "exists", "planned"})
+ACCUSING = frozenset({"missing-file", "out-of-range", "mismatch"})
 #: A claim may be reported this many lines away from its label.
 _NEAR = 2
 _Z = 1.959964  # 95 %
@@ -48,13 +47,11 @@ class Answer(NamedTuple):
     kind: str
     cited: tuple[int, int] | None
     outcome: str
-    #: How far the tool trusts its own accusation; `look` is not an accusation, but a hint.
-    reliability: str | None = None
 
     @property
     def accuses(self) -> bool:
         """Whether the tool states that the claim is wrong."""
-        return self.outcome in ACCUSING and self.reliability != "look"
+        return self.outcome in ACCUSING
 
 
 class Pair(NamedTuple):
@@ -122,7 +119,7 @@ def read_answers(data: Any) -> list[Answer]:
             for one in document.get("references", ()):
                 cited = one["cited"] if "cited" in one else [one["line"], one["end_line"]]
                 line = one["at"] if "at" in one else one["line"]
-                found.append(Answer(name, line, "reference", _span(cited), one["outcome"], one.get("reliability")))
+                found.append(Answer(name, line, "reference", _span(cited), one["outcome"]))
             found += (
                 Answer(
                     name,
@@ -130,7 +127,6 @@ def read_answers(data: Any) -> list[Answer]:
                     "quote",
                     None,
                     one["outcome"],
-                    one.get("reliability"),
                 )
                 for one in document.get("quotes", ())
             )

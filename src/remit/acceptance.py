@@ -39,7 +39,7 @@ _MAX_QUESTION = 300
 _FROM_BEST_TO_WORST = ("accept", "revise", "reject")
 #: Lines of partial output that are handed on.
 _MAX_PARTIAL_LINES = 100
-_HOLDS = ("verified", "exists", "abbreviated")
+_HOLDS = ("verified", "exists")
 #: Claims of a report that are stored with their code; lines before and after the cited ones; lines and characters.
 _MAX_CLAIMS = 200
 _AROUND = 3
@@ -173,7 +173,7 @@ def claims_with_code(verdicts: Sequence[Verdict], repo: str | os.PathLike[str]) 
         line = reference.found.line if reference.found is not None and reference.found.line else reference.line
         file = tree.read(target) if reference.commit is None else None
         code = _excerpt(file, line, reference.end_line) if isinstance(file, SourceFile) else None
-        names = ("text", "path", "line", "end_line", "at", "outcome", "reliability", "reason")
+        names = ("text", "path", "line", "end_line", "at", "outcome", "reason")
         entry: dict[str, Any] = {name: getattr(reference, name) for name in names} | {"why": explain(reference)}
         where = None if reference.found is None else {"path": reference.found.path, "line": reference.found.line}
         claims.append({**entry, "found": where, "code": code})
@@ -191,13 +191,12 @@ def _excerpt(file: SourceFile, line: int | None, end_line: int | None) -> dict[s
         return None
     start = max(1, line - _AROUND)
     last = min(max(line, end_line or 0) + _AROUND, start + _MAX_CODE_LINES)
-    # One text, so that a secret of several lines can be removed.
-    return {"start": start, "text": "\n".join(text[:_MAX_CODE_LINE] for text in file.lines[start - 1 : last])}
+    return {"start": start, "text": "\n".join(text[:_MAX_CODE_LINE] for text in file.shown_lines(start, last))}
 
 
 def _path(reference: Checked) -> str:
-    """Return the path of the file: an abbreviated reference names only its end."""
-    return reference.found.path if reference.outcome == "abbreviated" and reference.found else reference.path
+    """Return the path of the file: a reference may name only its end."""
+    return reference.found.path if reference.outcome in _HOLDS and reference.found else reference.path
 
 
 def _violation(violation: Violation) -> dict[str, Any]:

@@ -7,7 +7,6 @@ affected if it does not hold. What was false before the change is not reported.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +17,8 @@ from remit.checking import Options, Verdict, check_document, with_evidence
 from remit.contract.parse import Document, parse_whole
 from remit.errors import UsageError
 from remit.evidence.gather import holding_in
-from remit.evidence.model import Checked
+from remit.evidence.judge import ACCUSING, judge
+from remit.evidence.model import Checked, TextKind, Then
 from remit.evidence.sources import Sources
 from remit.workspace.commit import Commit
 from remit.workspace.git import (
@@ -106,38 +106,43 @@ class AffectedClaims:
         """Return the verdicts on a document. The history is asked only if a claim is affected."""
         answer = Affected([], [])
         for document in parse_whole(source):
-            found: list[set[_Key]] = []
-            needs_history = partial(self._collect, found, document, path)
-            whole = check_document(document, path, self._options, self._sources, needs_history)
-            if not found:  # there was no question whether the history is needed
-                self._collect(found, document, path, whole.evidence.checked)
+            whole = check_document(document, path, replace(self._options, with_history=False), self._sources)
+            written, held = self._affected(document, path, whole.evidence.checked)
+            if written or held:
+                whole = check_document(document, path, self._options, self._sources)
             answer.whole.append(whole)
-            answer.verdicts.append(self._only(whole, found[0]))
+            answer.verdicts.append(self._only(whole, written, held))
         return answer
 
-    def _collect(self, found: list[set[_Key]], document: Document, path: str, checked: Sequence[Checked]) -> bool:
-        """Add the affected claims of a document to a list, and return whether there are any."""
-        found.append(self._affected(document, path, checked))
-        return bool(found[-1])
-
-    def _affected(self, document: Document, path: str, checked: Sequence[Checked]) -> set[_Key]:
+    def _affected(self, document: Document, path: str, checked: Sequence[Checked]) -> tuple[set[_Key], set[_Key]]:
+        """Return the accused claims on changed lines, and the others that held before the change."""
         name = self._path_of(path)
-        accused = [claim for claim in checked if claim.reliability is not None]
+        accused = [claim for claim in checked if claim.outcome in ACCUSING]
         written = {_key(claim) for claim in accused if self._change.is_changed(name, claim.at)}
         older = [claim for claim in accused if _key(claim) not in written]
         if not older:
-            return written
+            return written, set()
         old_path = self._change.renamed.get(name, name)
         held = holding_in(self._before, document, [one.claim for one in older], self._sources, old_path)
-        return written | {_key(claim) for claim, is_held in zip(older, held, strict=True) if is_held}
+        return written, {_key(claim) for claim, is_held in zip(older, held, strict=True) if is_held}
 
-    def _only(self, verdict: Verdict, keys: set[_Key]) -> Verdict:
-        """Return a verdict on the accused ones of some claims of a document."""
-        accused = [claim for claim in verdict.evidence.checked if claim.reliability is not None and _key(claim) in keys]
+    def _only(self, verdict: Verdict, written: set[_Key], held: set[_Key]) -> Verdict:
+        """Return a verdict on the affected claims of a document. What held before the change is outdated."""
+        accused: list[Checked] = []
+        for claim in verdict.evidence.checked:
+            if claim.outcome in ACCUSING and _key(claim) in written | held:
+                is_undated = claim.then is None and _key(claim) in held
+                accused.append(self._outdated(claim, verdict.evidence.text) if is_undated else claim)
         # A cut history is stated also if no claim asked for it: the base may be another one than a whole clone has.
         problem = verdict.evidence.history_problem or (PROBLEMS["shallow"] if self._change.is_shallow else "")
         evidence = replace(verdict.evidence, checked=accused, history_problem=problem)
         return with_evidence(verdict, evidence, self._options)
+
+    def _outdated(self, checked: Checked, text: TextKind) -> Checked:
+        """Return a claim that held before the change, judged as one."""
+        then = Then(*self._sources.history.describe(self._change.base), found=checked.found)
+        facts = replace(checked.facts, then=then)
+        return replace(checked, facts=facts, judgement=judge(checked.claim, facts, text))
 
 
 def _key(checked: Checked) -> _Key:

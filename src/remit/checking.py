@@ -7,7 +7,7 @@ and whether it is accepted. This module derives the answer to the last one from 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -20,7 +20,7 @@ from remit.contract.profiles import PROFILES, Level
 from remit.contract.result_data import Score
 from remit.errors import UsageError, did_you_mean
 from remit.evidence.gather import Asked, gather
-from remit.evidence.model import Checked, Evidence, Reliability
+from remit.evidence.model import Evidence, TextKind
 from remit.evidence.read_places import TooManyClaims
 from remit.evidence.sources import Sources
 from remit.rules.base import Case, Fault, Need, Rule, Violation
@@ -49,10 +49,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Whether a claim that does not hold is looked up in the history. Subagents work on the checkout as it is.
     with_history: bool = False
-    #: Whether the text is the answer of an agent: no word of it excuses a claim.
-    strict: bool = False
-    #: The lowest reliability of an accusation that counts as failed.
-    least: Reliability = "likely"
+    #: What a text is that is not a result; None: a document if it is a file, else a report.
+    text: TextKind | None = None
 
     @property
     def requires_form(self) -> bool:
@@ -147,25 +145,14 @@ def check_text(
     return [check_document(document, path, options, sources or Sources()) for document in read(source)]
 
 
-def check_document(
-    document: Document,
-    path: str,
-    options: Options,
-    sources: Sources,
-    needs_history: Callable[[Sequence[Checked]], bool] | None = None,
-) -> Verdict:
-    """Return a verdict for one parsed result. `options` must have been validated.
-
-    `needs_history` can decide from the claims as judged without the history that it need not be asked.
-    """
+def check_document(document: Document, path: str, options: Options, sources: Sources) -> Verdict:
+    """Return a verdict for one parsed result. `options` must have been validated."""
     result = document.result
     signed = result.agent or options.agent or ""
     kind = KINDS["error"] if result.failed else kind_of(signed, _named_kind(signed, options))
     asked = Asked(
-        least=options.least,
         with_history=options.with_history and not sources.has_rev,
-        needs_history=needs_history,
-        strict=options.strict or options.requires_form,
+        text="report" if options.requires_form else options.text,
     )
     try:
         evidence = gather(document, kind, sources, path, asked) if document.has_text else Evidence()

@@ -26,9 +26,7 @@ from remit.dispatch.submit import MAX_CHILDREN, MAX_DEPTH
 from remit.dispatch.tools.tool_types import ToolLimits
 from remit.dispatch.tools.toolbox import TOOLS
 from remit.evidence import find_code, find_files, similarity
-from remit.evidence.judge import reliabilities
 from remit.evidence.model import OUTCOMES
-from remit.evidence.signals import SIGNALS
 from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES, STEPS, failure_warning
 from remit.gate.declarations import KINDS as DECLARATIONS
 from remit.gate.rule_texts import FIRM, RULES
@@ -154,16 +152,6 @@ def test_every_outcome_is_explained(outcome: str) -> None:
     section = page("docs/evidence.md").section("## Outcomes")
     first = [row.split("|")[1] for row in section.split("\n") if row.startswith("| `")]
     assert any(f"`{outcome}`" in cell for cell in first), f"{outcome} has no row in the table of outcomes"
-
-
-def test_the_tables_of_reliability_and_of_signals_are_those_of_the_code() -> None:
-    tables: dict[str, dict[str, str]] = {}
-    for block in page("docs/evidence.md").section("## Reliability").split("\n\n"):
-        if block.startswith("| "):
-            rows = [row.removeprefix("| ").removesuffix(" |").split(" | ") for row in block.split("\n")]
-            tables[rows[0][0]] = dict(rows[2:])
-    assert tables.pop("signal") == {signal.name: signal.example for signal in SIGNALS}
-    assert {reason: name for name, table in tables.items() for reason in table} == reliabilities()
 
 
 @pytest.mark.parametrize("field", SPELLINGS)

@@ -127,7 +127,12 @@ def test_without_a_commit_git_has_no_information(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "outcome"),
-    [("none.py", "missing-file"), ("../out.py", "outside"), ("image.png", "unchecked"), (".git/config", "outside")],
+    [
+        ("none.py", "missing-file"),
+        ("../out.py", "missing-file"),
+        ("image.png", "unchecked"),
+        (".git/config", "missing-file"),
+    ],
 )
 def test_a_missing_file_is_not_a_change(root: Path, name: str, outcome: str) -> None:
     assert modified(root, name, READ)[:2] == (outcome, None)

@@ -154,7 +154,6 @@ DOCUMENTS = {
     "quotes on one line": "Code match: `total = 1` (shop/app.py:3) " * 1_500,
     "quotes among blank lines": "\n\n".join(FENCE.format(f"total = {number}") for number in range(20)),
     "labels above a fence": "**Location:** shop/app.py:3\n" + "**Label:** words\n" * 5_000 + FENCE.format("x = 1"),
-    "words of signals": "Create new example upstream fix " * 8_000 + "shop/ghost.py:3",
     "accusations in one paragraph": "`shop/ghost.py:3` removed, " * 4_000,
     "entities of entities": "\n".join("see a&" + "amp;" * 245 + "#46;py:12" for _ in range(300)),
     "headings": "\n".join(f"{'#' * (1 + number % 6)} Fix `shop/g{number}.py:3`" for number in range(4_000)),

@@ -113,7 +113,6 @@ def test_an_altered_operator_of_two_signs_is_one_altered_token() -> None:
         "14→    user = store.find_user(name)\n15→    if user is None or not check_password(user, password):",
         "> 14 │     user = store.find_user(name)\n  15 │     if user is None or not check_password(user, password):",
         "L14: user = store.find_user(name)",
-        "L12-13: def login(name, password):\nL17: return open_session(user)",
         "14  user = store.find_user(name)\n15  if user is None or not check_password(user, password):",
         '13 |     """Let a user in."""\n...\n16 |         return None',
         # A side of a diff
@@ -178,7 +177,7 @@ def test_a_location_without_a_line_is_the_whole_file(tree: Path) -> None:
     for code, outcome in (
         (CODE, "verified"),
         (CODE.replace("name", "nome"), "mismatch > src/app.py:14"),
-        ("return USERS.get(name)", "relocated > src/store.py:15"),
+        ("return USERS.get(name)", "mismatch > src/app.py:16"),
     ):
         assert quotes(fence(code, "python src/app.py"), tree) == [f"src/app.py {outcome}"]
 
@@ -190,7 +189,7 @@ def test_a_quote_with_one_letter_changed_is_a_mismatch_that_shows_both_lines(tre
     altered = "if user is None or not check_pasword(user, password):"
     (quote,) = evidence_of(at("src/app.py:15", altered), tree).quotes
     actual = altered.replace("pasword", "password")
-    assert (quote.outcome, quote.match, quote.reason) == ("mismatch", "altered", "quote-altered")
+    assert (quote.outcome, quote.match, quote.reason) == ("mismatch", "altered", "quote-differs")
     assert quote.similarity is not None
     assert 0.9 <= quote.similarity < 1
     assert quote.difference == Difference(altered, actual, 15)
@@ -258,22 +257,12 @@ def test_a_moved_quote_is_relocated_to_the_nearest_match_in_the_file(tmp_path: P
         assert quotes(at(f"a.py:{cited}", "the_same_line_again(1, 2)"), tmp_path) == [expected]
 
 
-def test_a_quote_from_exactly_one_other_file_is_relocated_there(tree: Path, tmp_path: Path) -> None:
-    evidence = evidence_of(at("src/app.py:14", "return USERS.get(name)"), tree)
-    assert [shown(claim) for claim in evidence.checked] == ["src/app.py:14 relocated > src/store.py:15"] * 2
-    same = "the_same_line_again(1, 2)\n"
-    write(tmp_path, {"a.py": "pass\n", "b.py": same, "c.py": same, "notes.md": same})
-    assert quotes(at("a.py:1", same.strip()), tmp_path) == ["a.py:1 mismatch"]
-    (tmp_path / "c.py").unlink()
-    assert quotes(at("a.py:1", same.strip()), tmp_path) == ["a.py:1 relocated > b.py:1"]
-
-
 def test_a_quote_of_fewer_than_ten_characters_is_not_searched_for_elsewhere(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": "\n" * 99 + "abcd = efgh\nabcd = efghi\n", "b.py": "pass\n"})
     assert quotes(at("a.py:100", "abcd = efgh"), tmp_path) == ["a.py:100 verified"]
-    for location in ("a.py:1", "b.py:1"):
-        assert quotes(at(location, "abcd = efgh"), tmp_path) == [f"{location} mismatch"]
-        assert quotes(at(location, "abcd = efghi"), tmp_path) == [f"{location} relocated > a.py:101"]
+    assert quotes(at("a.py:1", "abcd = efgh"), tmp_path) == ["a.py:1 mismatch"]
+    assert quotes(at("a.py:1", "abcd = efghi"), tmp_path) == ["a.py:1 relocated > a.py:101"]
+    assert quotes(at("b.py:1", "abcd = efghi"), tmp_path) == ["b.py:1 mismatch"]
 
 
 @pytest.mark.parametrize("cited", ["src/app.py:0", "src/app.py:41", "src/app.py:99", "src/app.py:17-12"])
@@ -291,12 +280,6 @@ def test_a_range_past_the_end_stays_out_of_range_with_a_correct_quote(tree: Path
 def test_a_wrong_quote_leaves_a_line_out_of_range(tree: Path) -> None:
     evidence = evidence_of(at("src/app.py:99", "launch(the_missiles, now=True)"), tree)
     assert [claim.outcome for claim in evidence.checked] == ["out-of-range", "out-of-range"]
-
-
-def test_a_missing_file_stays_missing_with_the_location_of_its_quote(tree: Path) -> None:
-    evidence = evidence_of(at("src/ghost.py:3", "return USERS.get(name)"), tree)
-    assert [shown(claim) for claim in evidence.checked] == ["src/ghost.py:3 missing-file > src/store.py:15"] * 2
-    assert quotes(at("../secret.py:3", "return USERS.get(name)"), tree) == ["../secret.py:3 outside"]
 
 
 @pytest.mark.parametrize("kind", ["binary", "huge", "pipe"])
@@ -541,15 +524,6 @@ def test_the_search_for_similar_lines_is_limited(tree: Path, monkeypatch: pytest
         ("mismatch", True),
         ("mismatch", False),
     ]
-
-
-@pytest.mark.parametrize("limit", ["MAX_SEARCHED", "MAX_SEARCHED_FILE", "MAX_SEARCHED_FILES", "MAX_LOST"])
-def test_the_search_in_other_files_is_limited(limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, {"a.py": "pass\n", "b.py": "pass\n", "z.py": "the_same_line_again(1, 2)\n"})
-    body = at("a.py:1", "the_same_line_again(1, 2)")
-    assert quotes(body, tmp_path) == ["a.py:1 relocated > z.py:1"]
-    monkeypatch.setattr(find_code, limit, 0)
-    assert quotes(body, tmp_path) == ["a.py:1 mismatch"]
 
 
 # --- Removed secrets

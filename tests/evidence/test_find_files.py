@@ -73,13 +73,13 @@ def outcomes(text: str, tree: Path, document: str = "") -> list[str]:
         ("src/../src/app.py:1", "src/app.py:1 exists"),
         ("src/auth/../app.py:1", "src/app.py:1 exists"),
         ("src\\app.py:1", "src/app.py:1 exists"),
-        ("../app.py:1", "../app.py:1 outside"),
-        ("src/../../app.py:1", "src/../../app.py:1 outside"),
-        ("/etc/hosts.txt:1", "/etc/hosts.txt:1 outside"),
-        ("~/app.py:1", "~/app.py:1 outside"),
-        (".git/config:1", ".git/config:1 outside"),
-        ("src/.GIT/config:1", "src/.GIT/config:1 outside"),
-        ("C:\\app.py:1", "C:/app.py:1 outside"),
+        ("../app.py:1", "../app.py:1 missing-file"),
+        ("src/../../app.py:1", "src/../../app.py:1 missing-file"),
+        ("/etc/hosts.txt:1", "/etc/hosts.txt:1 missing-file"),
+        ("~/app.py:1", "~/app.py:1 missing-file"),
+        (".git/config:1", ".git/config:1 missing-file"),
+        ("src/.GIT/config:1", "src/.GIT/config:1 missing-file"),
+        ("C:\\app.py:1", "C:/app.py:1 missing-file"),
         ("src/App.py:1", "src/App.py:1 missing-file > src/app.py:1"),
         ("SRC/app.py:1", "SRC/app.py:1 missing-file > src/app.py:1"),
         ("src/ap.py:12", "src/ap.py:12 missing-file > src/app.py:12"),
@@ -149,7 +149,7 @@ def test_links_are_followed_only_inside_the_checkout(tmp_path: Path) -> None:
     (root / "link.py").symlink_to("real.py")
     (root / "out.py").symlink_to("../outside/a.py")
     (root / "dir").symlink_to("../outside")
-    assert outcomes("link.py:1 out.py:1 dir/a.py:1", root) == ["exists", "outside", "outside"]
+    assert outcomes("link.py:1 out.py:1 dir/a.py:1", root) == ["exists", "missing-file", "missing-file"]
     other = tmp_path / "other"
     other.symlink_to(root)
     assert references(f"{root.resolve()}/real.py:1 {other}/real.py:1", other) == ["real.py:1 exists"] * 2
@@ -164,14 +164,14 @@ def test_a_link_to_a_missing_file_is_unchecked(tmp_path: Path) -> None:
     ).references
     assert [(claim.outcome, claim.reason) for claim in claims] == [
         *[("unchecked", "dangling")] * 3,
-        ("outside", "outside"),
+        ("missing-file", "outside"),
     ]
     assert explain(claims[0]) == "it is a symbolic link whose target does not exist"
 
 
 def test_an_absolute_path_inside_the_checkout_becomes_relative(small: Path) -> None:
     root = small.resolve()
-    expected = ["src/app.py:12 exists", f"{root}/../x.py:1 outside"]
+    expected = ["src/app.py:12 exists", f"{root}/../x.py:1 missing-file"]
     assert references(f"{root}/src/app.py:12 and {root}/../x.py:1", small) == expected
 
 
@@ -179,7 +179,7 @@ def test_ignored_files_count_as_written_and_are_not_meant_by_a_short_path(tree: 
     write(tree, {".gitignore": "dist/\n", **lines({"dist/bundle.js": 20, "notes/draft.txt": 20})})
     subprocess.run(["git", "init", "-q", tree], check=True)
     assert outcomes("`dist/bundle.js:3`, `bundle.js:3` and `draft.txt:3`", tree) == [
-        *("exists", "missing-file", "abbreviated")
+        *("exists", "missing-file", "exists")
     ]
 
 
@@ -192,7 +192,7 @@ def test_a_folder_without_a_line_exists(tmp_path: Path) -> None:
     write(tmp_path, lines({"src/auth/login.ts": 1, "web/src/views/list.ts": 1}))
     assert references("| File |\n|---|\n| src/auth/ |\n| src/views/ |\n| src/ghost/ |\n", tmp_path) == [
         "src/auth exists",
-        "src/views abbreviated > web/src/views",
+        "src/views exists > web/src/views",
         "src/ghost missing-file",
     ]
 
@@ -209,7 +209,7 @@ def test_a_folder_without_a_line_exists(tmp_path: Path) -> None:
         ("plan.md:3", "docs/plans/plan.md", "exists"),
         ("README.md:3", "README.md", "exists"),
         ("../ghost.md:3", "docs/ghost.md", "missing-file"),
-        ("../../../app.ts:3", "../../../app.ts", "outside"),
+        ("../../../app.ts:3", "../../../app.ts", "missing-file"),
     ],
 )
 def test_a_path_may_start_in_the_folder_of_the_document(written: str, file: str, outcome: str, tree: Path) -> None:
@@ -221,7 +221,7 @@ def test_a_link_prefers_the_folder_of_the_document_to_the_root(tree: Path) -> No
     write(tree, lines({"docs/README.md": 30}))
     (link,) = evidence_in("[it](README.md#L20)", tree, str(tree / "docs/notes.md")).references
     assert (link.file, link.outcome) == ("docs/README.md", "exists")
-    assert outcomes("see ../notes.md:3 there", tree) == ["outside"]
+    assert outcomes("see ../notes.md:3 there", tree) == ["missing-file"]
 
 
 # --- 3. Roots of other machines
@@ -236,11 +236,11 @@ def test_a_link_prefers_the_folder_of_the_document_to_the_root(tree: Path) -> No
         ("/web/src/app.ts:3", "web/src/app.ts exists"),
         ("/web/src/ghost.ts:3", "web/src/ghost.ts missing-file"),
         ("/README.md:3", "README.md exists"),
-        (".../src/app.ts:12", "web/src/app.ts abbreviated"),
-        ("…/app.ts:12", "web/src/app.ts abbreviated"),
-        ("/src/app.ts:3", "web/src/app.ts abbreviated"),
-        ("/etc/README.md:3", "/etc/README.md outside"),
-        ("/etc/hosts.txt:3", "/etc/hosts.txt outside"),
+        (".../src/app.ts:12", "web/src/app.ts exists"),
+        ("…/app.ts:12", "web/src/app.ts exists"),
+        ("/src/app.ts:3", "web/src/app.ts exists"),
+        ("/etc/README.md:3", "/etc/README.md missing-file"),
+        ("/etc/hosts.txt:3", "/etc/hosts.txt missing-file"),
         ("/home/me/shop/web/src/app.ts:3 and /home/me/shop/README.md:4", "web/src/app.ts exists, README.md exists"),
         (
             "/home/me/shop/web/src/app.ts:3 and /home/me/shop/web/ghost.ts:4",
@@ -248,7 +248,7 @@ def test_a_link_prefers_the_folder_of_the_document_to_the_root(tree: Path) -> No
         ),
         (
             "/home/me/shop/web/src/app.ts:3 and /home/me/other/ghost.ts:4",
-            "web/src/app.ts exists, /home/me/other/ghost.ts outside",
+            "web/src/app.ts exists, /home/me/other/ghost.ts missing-file",
         ),
     ],
 )
@@ -266,12 +266,12 @@ def test_the_folder_of_a_transcript_is_left_out(tree: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        ("/etc/passwd:1", "outside"),
+        ("/etc/passwd:1", "missing-file"),
         ("/etc/app.conf:3", "exists"),
-        ("/etc/conf.d/gone.conf:3", "outside"),
+        ("/etc/conf.d/gone.conf:3", "missing-file"),
         ("/web/src/gone.ts:3", "missing-file"),
-        ("../node_modules/x/a.js:3", "outside"),
-        ("/home/me/node_modules/../src/lie.ts:3", "outside"),
+        ("../node_modules/x/a.js:3", "missing-file"),
+        ("/home/me/node_modules/../src/lie.ts:3", "missing-file"),
     ],
 )
 def test_a_path_of_the_machine_is_outside_even_if_the_checkout_has_such_a_folder(
@@ -285,8 +285,8 @@ def test_paths_of_another_machine_may_have_another_layout(tmp_path: Path) -> Non
     names = ("one", "two", "three")
     write(tmp_path, {f"packages/core/src/{name}.c": "int x;\n" for name in names})
     cited = [f"`/home/me/shop/src/{name}.c:1`" for name in names]
-    assert outcomes(", ".join(cited), tmp_path) == ["abbreviated"] * 3
-    assert outcomes(", ".join(cited[:2]), tmp_path) == ["outside"] * 2, "two could be a coincidence"
+    assert outcomes(", ".join(cited), tmp_path) == ["exists"] * 3
+    assert outcomes(", ".join(cited[:2]), tmp_path) == ["missing-file"] * 2, "two could be a coincidence"
 
 
 # --- 4. The end of a path
@@ -295,8 +295,8 @@ def test_paths_of_another_machine_may_have_another_layout(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        ("app.ts:12", "app.ts:12 abbreviated > web/src/app.ts:12"),
-        ("src/app.ts:12", "src/app.ts:12 abbreviated > web/src/app.ts:12"),
+        ("app.ts:12", "app.ts:12 exists > web/src/app.ts:12"),
+        ("src/app.ts:12", "src/app.ts:12 exists > web/src/app.ts:12"),
         ("web/src/app.ts:12", "web/src/app.ts:12 exists"),
         ("app.ts:41", "app.ts:41 out-of-range"),
         ("p.ts:12", "p.ts:12 missing-file"),
@@ -306,11 +306,11 @@ def test_paths_of_another_machine_may_have_another_layout(tmp_path: Path) -> Non
         ("only_there.js:3", "only_there.js:3 missing-file"),
         ("x/only_there.js:3", "x/only_there.js:3 missing-file"),
         ("api/node_modules/x/gone.js:3", "api/node_modules/x/gone.js:3 missing-file"),
-        ("web/.../app.ts:12", "web/.../app.ts:12 abbreviated > web/src/app.ts:12"),
+        ("web/.../app.ts:12", "web/.../app.ts:12 exists > web/src/app.ts:12"),
         ("api/.../app.ts:12", "api/.../app.ts:12 missing-file > web/src/app.ts:12"),
-        ("$lib/src/app.ts:12", "$lib/src/app.ts:12 abbreviated > web/src/app.ts:12"),
-        ("@/src/app.ts:12", "@/src/app.ts:12 abbreviated > web/src/app.ts:12"),
-        ("@/src/index.ts:5", "@/src/index.ts:5 ambiguous"),
+        ("$lib/src/app.ts:12", "$lib/src/app.ts:12 exists > web/src/app.ts:12"),
+        ("@/src/app.ts:12", "@/src/app.ts:12 exists > web/src/app.ts:12"),
+        ("@/src/index.ts:5", "@/src/index.ts:5 unchecked"),
         ("README.md:3", "README.md:3 exists"),
     ],
 )
@@ -331,7 +331,7 @@ def test_only_a_file_with_exactly_the_written_path_exists(written: str, folder: 
         assert outcomes(f"see `{written}`", Path(root)) == ["missing-file"]
         (outcome,) = outcomes(f"see `{written}`", write(Path(root), lines({added: 9})))
     is_end = added.endswith(f"/{path}")
-    assert outcome == ("exists" if added == path else "abbreviated" if is_end else "missing-file")
+    assert outcome == ("exists" if added == path else "exists" if is_end else "missing-file")
 
 
 def test_a_path_that_several_files_end_with_is_ambiguous_if_one_has_the_line(tree: Path) -> None:
@@ -339,7 +339,7 @@ def test_a_path_that_several_files_end_with_is_ambiguous_if_one_has_the_line(tre
     every = ("api/src/index.ts", "app/src/index.ts", "web/src/index.ts")
     for line in (3, 25):
         (claim,) = evidence_of(f"see `index.ts:{line}` there", tree).references
-        assert (claim.outcome, claim.candidates) == ("ambiguous", every)
+        assert (claim.outcome, claim.candidates) == ("unchecked", every)
     (claim,) = evidence_of("see `index.ts:31` there", tree).references
     assert (claim.outcome, explain(claim)) == (
         "out-of-range",
@@ -350,12 +350,12 @@ def test_a_path_that_several_files_end_with_is_ambiguous_if_one_has_the_line(tre
 @pytest.mark.parametrize(
     ("other", "line", "expected"),
     [
-        ("It starts in `api/src/index.ts`.", 5, "abbreviated > api/src/index.ts:5"),
-        ("It starts in api/src/index.ts:1.", 5, "abbreviated > api/src/index.ts:5"),
-        ("```\napi/src/index.ts\n```", 5, "abbreviated > api/src/index.ts:5"),
-        ("It starts in `web/src/index.ts`.", 25, "ambiguous"),
+        ("It starts in `api/src/index.ts`.", 5, "exists > api/src/index.ts:5"),
+        ("It starts in api/src/index.ts:1.", 5, "exists > api/src/index.ts:5"),
+        ("```\napi/src/index.ts\n```", 5, "exists > api/src/index.ts:5"),
+        ("It starts in `web/src/index.ts`.", 25, "unchecked"),
         ("It starts in `web/src/index.ts`.", 99, "out-of-range"),
-        ("Both `api/src/index.ts` and `web/src/index.ts` start it.", 5, "ambiguous"),
+        ("Both `api/src/index.ts` and `web/src/index.ts` start it.", 5, "unchecked"),
     ],
 )
 def test_the_candidate_that_the_document_names_in_full_is_meant_if_it_has_the_line(
@@ -368,22 +368,22 @@ def test_the_candidate_that_the_agent_opened_is_meant(tree: Path) -> None:
     receipts = ReceiptIndex([Receipt(tool="Read", path="web/src/index.ts")], str(tree))
     sources = Sources(workspace=WorkTree(tree), receipts=receipts)
     (verdict,) = check_text("see `index.ts:5` there", "-", Options(), sources)
-    assert [shown(claim) for claim in verdict.evidence.references] == ["index.ts:5 abbreviated > web/src/index.ts:5"]
+    assert [shown(claim) for claim in verdict.evidence.references] == ["index.ts:5 exists > web/src/index.ts:5"]
 
 
 def test_the_candidate_that_has_the_name_or_the_quote_is_meant(tree: Path) -> None:
     (tree / "web/src/index.ts").write_text("x = 1\n" * 4 + "function startAll() {}\n" + "x = 1\n" * 5)
     texts = references("See `index.ts:5` (`startAll`).\n\n`index.ts:5`:\n```ts\nfunction startAll() {}\n```", tree)
-    assert texts[0] == "index.ts:5 abbreviated > web/src/index.ts:5"
+    assert texts[0] == "index.ts:5 verified > web/src/index.ts:5"
     (quote,) = evidence_of("`index.ts:5`:\n```ts\nfunction startAll() {}\n```", tree).quotes
     assert (quote.file, quote.outcome) == ("web/src/index.ts", "verified")
 
 
 def test_a_line_that_the_file_in_the_root_lacks_may_be_one_of_its_namesake(tmp_path: Path) -> None:
     tree = write(tmp_path, lines({"build.kts": 9, "app/build.kts": 60}))
-    assert references("`build.kts:31-45`", tree) == ["build.kts:31-45 abbreviated > app/build.kts:31"]
+    assert references("`build.kts:31-45`", tree) == ["build.kts:31-45 exists > app/build.kts:31"]
     assert outcomes("`build.kts:5` and `build.kts:70`", tree) == ["exists", "out-of-range"]
-    assert outcomes("`./build.kts:31`", write(tmp_path, lines({"web/build.kts": 40}))) == ["ambiguous"]
+    assert outcomes("`./build.kts:31`", write(tmp_path, lines({"web/build.kts": 40}))) == ["unchecked"]
 
 
 # --- Another code base
@@ -431,7 +431,7 @@ The clock (`{path}:3`) is new.
         ("src/clock.py", "Delete", "design", ["missing-file", "exists", "missing-file"]),
         ("src/clock.py", "Create", "exploration", ["missing-file", "exists", "missing-file"]),
         ("src/store.py", "Create", "design", ["exists", "exists", "exists"]),
-        ("../clock.py", "Create", "design", ["outside", "exists", "outside"]),
+        ("../clock.py", "Create", "design", ["missing-file", "exists", "missing-file"]),
     ],
 )
 def test_files_that_a_design_creates_are_planned(
@@ -505,15 +505,15 @@ def test_of_too_many_equal_names_the_first_is_suggested(tmp_path: Path, monkeypa
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("See `account:member/list.ts:4`.", "account:member/list.ts:4 abbreviated"),
+        ("See `account:member/list.ts:4`.", "account:member/list.ts:4 exists"),
         ("See api/handlers/account:member/list.ts:4-9", "api/handlers/account:member/list.ts:4-9 exists"),
-        ("See `app/(group)/[id]/page.tsx:4`", "app/(group)/[id]/page.tsx:4 abbreviated"),
-        ("See `@scope/core/index.ts:4`", "@scope/core/index.ts:4 abbreviated"),
-        ("See My page.md:4", "My page.md:4 abbreviated"),
+        ("See `app/(group)/[id]/page.tsx:4`", "app/(group)/[id]/page.tsx:4 exists"),
+        ("See `@scope/core/index.ts:4`", "@scope/core/index.ts:4 exists"),
+        ("See My page.md:4", "My page.md:4 exists"),
         ("See docs/My page.md, line 4", "docs/My page.md:4 exists"),
-        ("See `Bob's notes, part 2.md:4`", "Bob's notes, part 2.md:4 abbreviated"),
-        ("See `comms.tsp` L4", "comms.tsp:4 abbreviated"),
-        ("| File | Note |\n|---|---|\n| account:member/list.ts | x |", "account:member/list.ts abbreviated"),
+        ("See `Bob's notes, part 2.md:4`", "Bob's notes, part 2.md:4 exists"),
+        ("See `comms.tsp` L4", "comms.tsp:4 exists"),
+        ("| File | Note |\n|---|---|\n| account:member/list.ts | x |", "account:member/list.ts exists"),
         ("| File | Note |\n|---|---|\n| docs/My page.md | x |", "docs/My page.md exists"),
         # A longer text that names no file is not a path
         ("Note:src/app.py:4", "src/app.py:4 exists"),
@@ -537,8 +537,6 @@ def test_unusual_names_on_disk_are_handled(tmp_path: Path) -> None:
     write(tmp_path, {name: "unmistakable_line = 1\n" if name == odd[0] else "x\n" for name in odd})
     text = "`newline.py:1`, é.py:1, e\u0301.py:1, `quote'.py:1`, right\u202eleft.py:1, éf.py:1"
     assert outcomes(text, tmp_path) == ["missing-file", "exists", "exists", "exists", "missing-file", "exists"]
-    (quote,) = evidence_of("é.py:1:\n```\nunmistakable_line = 1\n```", tmp_path).quotes
-    assert shown(quote) == "é.py:1 relocated > new\nline.py:1"
 
 
 # --- The index of names

@@ -105,7 +105,7 @@ def test_definitions_are_distinguished_from_uses(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "end_line", "is_near", "is_other"),
-    [(2, None, True, False), (3, None, False, True), (20, 29, False, True), (36, None, True, False)],
+    [(2, None, True, False), (3, None, False, True), (20, 29, False, False), (36, None, True, False)],
 )
 def test_a_use_next_to_the_lines_or_a_comment_does_not_show_a_name_that_is_defined_elsewhere(
     line: int, end_line: int | None, is_near: bool, is_other: bool, tmp_path: Path

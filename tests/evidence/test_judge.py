@@ -1,9 +1,7 @@
-"""The judgement on a claim: its outcome, how far it can be trusted, and why. One table, one function."""
+"""The judgement on a claim: its outcome, why, and in which kind of text it fails. One table, one function."""
 
 from __future__ import annotations
 
-import tomllib
-from importlib.resources import files
 from pathlib import Path
 from typing import get_args
 
@@ -19,7 +17,6 @@ from remit.evidence.gather import Asked
 from remit.evidence.judge import ACCUSING, HOLDING, Reason, judge
 from remit.evidence.model import (
     OUTCOMES,
-    RELIABILITIES,
     Checked,
     Claim,
     CodeFacts,
@@ -27,12 +24,11 @@ from remit.evidence.model import (
     Location,
     NameFacts,
     Note,
-    Reliability,
     State,
+    TextKind,
     Then,
 )
 
-TABLE = tomllib.loads(files("remit.evidence").joinpath("reliability.toml").read_text(encoding="utf-8"))
 SEGMENT = Segment("text", "", 1, None, None, 1)
 
 
@@ -50,64 +46,98 @@ QUOTE = "src/app.py:14\n```python\n    user = store.find_user({})\n    if user i
 
 
 @pytest.mark.parametrize(
-    ("text", "reason", "reliability"),
+    ("text", "reason", "is_strong"),
     [
-        ("`src/app.py:99`", "past-end", "certain"),
-        ("`src/app.py:0`", "line-zero", "certain"),
-        ("`src/app.py:9-3`", "range-backwards", "certain"),
-        ("see src/app.py:40-39 there", "range-backwards", "certain"),
-        ("lines 100-99 of src/app.py", "range-backwards", "certain"),
-        ("`src/ghost.py:3`", "missing-in-folder", "certain"),
-        ("`verify_session_mac()` in `src/app.py:12`", "name-nowhere", "certain"),
-        (QUOTE.format("names", "check_password"), "quote-altered", "certain"),
-        ("`src/app.py:30`\n```python\nfrom src import store\n```", "quote-elsewhere", "certain"),
-        ("`src/app.py:38-42`", "range-past-end", "likely"),
-        ("`app.py:99`", "past-end-of-name", "likely"),
-        ("`src/ghost/app.py:3`", "missing-below-folder", "likely"),
-        ("`src/auth:3`", "is-folder", "likely"),
-        ("`authenticate()` in `src/app.py:12`", "name-not-in-file", "look"),
-        ("src/app.py:12 (verify_session_mac)", "name-nowhere", "likely"),
-        ("`open_session()` in `src/app.py:2`", "name-elsewhere", "likely"),
-        ("`open_session` is defined in `src/app.py:17`", "definition-elsewhere", "likely"),
-        ("`src/app.py:14`\n```python\nlaunch(the_missiles, now=True)\n```", "quote-differs", "likely"),
-        ("`src/app.py:14`\n```python\nexport const rows = 20;\n```", "quote-in-other-file", "likely"),
-        ("`../secret.py:3`", "outside", "look"),
-        ("Run `npm run deploy`.", "command-missing", "likely"),
-        ("Run `uv run src/deploy.py`.", "missing-path", "look"),
-        ("`tests/test_app.py::test_logout` fails", "test-missing", "likely"),
-        ("`ghost.py:3`", "missing-name", "look"),
-        ("`gone/ghost.py:3`", "missing-folders", "look"),
-        ("the file `src/ghost.py`", "missing-path", "look"),
-        ("[the file](src/ghost.py)", "missing-link", "look"),
-        ("`/etc/hosts:3`", "outside-machine", "look"),
-        ("```python src/app.py\nlaunch(the_missiles, now=True)\n```", "quote-without-line", "look"),
-        ("```python src/app.py\nexport const rows = 20;\n```", "quote-without-line", "look"),
+        ("`src/app.py:99`", "past-end", True),
+        ("`src/app.py:0`", "line-zero", True),
+        ("`src/app.py:9-3`", "range-backwards", True),
+        ("see src/app.py:40-39 there", "range-backwards", True),
+        ("`src/ghost.py:3`", "no-such-file", True),
+        ("`src/auth:3`", "is-folder", True),
+        (QUOTE.format("names", "check_password"), "quote-differs", True),
+        ("`src/app.py:14`\n```python\nlaunch(the_missiles, now=True)\n```", "quote-differs", True),
+        ("`src/app.py:14`\n```python\nexport const rows = 20;\n```", "quote-differs", True),
+        ("`src/app.py:38-42`", "past-end", True),
+        ("`app.py:99`", "past-end", True),
+        ("In `src/app.py`, the check on line 99 fails.", "past-end", False),
+        ("`src/app.py:30`\n```python\nfrom src import store\n```", "quote-elsewhere", False),
+        ("`verify_session_mac()` in `src/app.py:12`", "name-nowhere", False),
+        ("src/app.py:12 (verify_session_mac)", "name-nowhere", False),
+        ("`authenticate()` in `src/app.py:12`", "name-not-in-file", False),
+        ("`open_session()` in `src/app.py:2`", "name-elsewhere", False),
+        ("`open_session` is defined in `src/app.py:17`", "definition-elsewhere", False),
+        ("`src/ghost/app.py:3`", "no-such-file", False),
+        ("`ghost.py:3`", "no-such-file", False),
+        ("`gone/ghost.py:3`", "no-such-file", False),
+        ("the file `src/ghost.py`", "no-such-file", False),
+        ("[the file](src/ghost.py)", "no-such-file", False),
+        ("`../secret.py:3`", "outside", False),
+        ("`/etc/hosts:3`", "outside", False),
+        ("Run `npm run deploy`.", "command-missing", False),
+        ("`tests/test_app.py::test_logout` fails", "test-missing", False),
+        ("```python src/app.py\nlaunch(the_missiles, now=True)\n```", "quote-differs", False),
     ],
 )
-def test_an_accusation_is_as_reliable_as_the_table_states(
-    text: str, reason: str, reliability: Reliability, tree: Path
+def test_a_claim_that_does_not_hold_fails_in_a_report_and_if_it_is_strong_in_a_document(
+    text: str, reason: str, is_strong: bool, tree: Path
 ) -> None:
-    (accused,) = {
-        (claim.reason, claim.reliability, claim.fails)
-        for claim in evidence_in(text, tree).checked
-        if claim.outcome in ACCUSING
-    }
-    assert accused == (reason, reliability, reliability != "look")
-    assert reason in TABLE[reliability] or reason == "name-nowhere"
-    strict = {
-        (claim.reason, claim.reliability, claim.fails) for claim in evidence_of(text, tree).checked if claim.reliability
-    }
-    assert strict == {(reason, "certain", True)}
+    for kind, fails in (("report", True), ("document", is_strong), ("project", False)):
+        checked = evidence_in(text, tree, asked=Asked(text=kind)).checked  # type: ignore[arg-type]
+        accused = {(claim.reason, claim.fails) for claim in checked if claim.outcome in ACCUSING}
+        assert accused == {(reason, fails)}, kind
+
+
+def test_in_a_plan_a_quote_does_not_fail(tree: Path) -> None:
+    quote = QUOTE.format("names", "check_password")
+    for title, fails in (("Notes", True), ("Plan of the login", False), ("登录设计", False)):
+        checked = evidence_in(f"# {title}\n\n{quote}\n\n`src/app.py:99`", tree, asked=Asked(text="document")).checked
+        assert {claim.fails for claim in checked if claim.kind == "quote"} == {fails}
+        assert checked[-1].fails
+    report = evidence_in(f"# Plan\n\n{quote}", tree, asked=Asked(text="report")).checked
+    assert [one.fails for one in report if one.kind == "quote"] == [True]
+
+
+@pytest.mark.parametrize("title", ["### Proposed fix", "**After:**", "Suggested:", "### 修复", "### 修正案"])
+def test_code_below_a_title_that_proposes_it_is_no_quote(title: str, tree: Path) -> None:
+    text = "{}\n\n```python\n# src/app.py:14\nlaunch(the_missiles, now=True)\n```\n"
+    assert evidence_of(text.format(title), tree).checked == []
+    assert {claim.fails for claim in evidence_of(text.format("### The code"), tree).checked} == {True}
+
+
+ABSENT = [
+    "There is no {} target on purpose.",
+    "The project never had {}.",
+    "It has no {}.",
+    "We removed the {}.",
+    "{} does not exist.",
+    "The {} file no longer exists.",
+    "{} was removed in 2.0.",
+    "没有 {}。",
+    "{} 不存在。",
+    "{} は存在しません。",
+    "{}を削除しました。",
+]
+
+
+@pytest.mark.parametrize("thing", ["`make migrate`", "`src/ghost.py`", "`src/ghost.py:3`"])
+@pytest.mark.parametrize("sentence", ABSENT)
+def test_a_clause_that_says_that_something_is_absent_does_not_claim_it(sentence: str, thing: str, tree: Path) -> None:
+    write(tree, {"Makefile": "all:\n\techo all\n"})
+    assert evidence_of(sentence.format(thing), tree).checked == []
 
 
 @pytest.mark.parametrize(
-    ("least", "failing"), [("certain", 1), ("likely", 2), ("look", 3)], ids=["only certain", "default", "strict"]
+    "text",
+    [
+        "There is no check in `src/ghost.py:3`.",
+        "`src/ghost.py:3` says that the check does not exist.",
+        "We removed the check of `src/ghost.py:3`.",
+        "The check was removed from `src/ghost.py:3`.",
+        "没有检查的是 `src/ghost.py:3`。",
+    ],
 )
-def test_the_lowest_reliability_that_fails_is_chosen_by_the_caller(
-    least: Reliability, failing: int, tree: Path
-) -> None:
-    claims = evidence_in("`src/app.py:99`, `app.py:99` and `ghost.py:3`", tree, asked=Asked(least=least)).checked
-    assert [claim.fails for claim in claims] == [True] * failing + [False] * (3 - failing)
+def test_a_place_of_something_that_is_absent_is_a_claim(text: str, tree: Path) -> None:
+    assert [claim.fails for claim in evidence_of(text, tree).checked] == [True]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +146,8 @@ def test_the_lowest_reliability_that_fails_is_chosen_by_the_caller(
         ("`src/app.py:12`", {"exists"}),
         ("`login()` in `src/app.py:12`", {"verified"}),
         ("`login` is defined in `src/app.py:12`", {"verified"}),
-        ("`app.py:12`", {"abbreviated"}),
+        ("`app.py:12`", {"exists"}),
+        ("`src/app.py:12-17`\n```python\ndef login(name, password):\n    return open_session(user)\n```", {"exists"}),
         ("`src/app.py:14`\n```python\n    user = store.find_user(name)\n```", {"verified"}),
         ("`src/app.py:14`\n```python\n# a comment\n```", {"exists", "unchecked"}),
     ],
@@ -124,73 +155,7 @@ def test_the_lowest_reliability_that_fails_is_chosen_by_the_caller(
 def test_only_a_comparison_beyond_the_location_verifies_a_claim(text: str, outcomes: set[str], tree: Path) -> None:
     claims = evidence_in(text, tree).checked
     assert {claim.outcome for claim in claims} == outcomes
-    assert {claim.reliability for claim in claims} == {None}
-
-
-@pytest.mark.parametrize(
-    ("cited", "quote", "reason", "reliability"),
-    [
-        (
-            "12-17",
-            "user = find(name)\nif not user:\n    return 401\nreturn open_session(user)",
-            "quote-differs",
-            "look",
-        ),
-        (
-            "12-17",
-            "user = users.find_user(names)\nif user is None or not check_password(user, password):",
-            "quote-altered",
-            "look",
-        ),
-        (
-            "12-17",
-            "user = store.find_user(names)\nif user is None or not check_password(user, password):",
-            "quote-altered",
-            "certain",
-        ),
-        ("14", "user = users.find_user(names)", "quote-altered", "certain"),
-        (
-            "25-30",
-            "user = find(name)\nif not user:\n    return 401\nreturn open_session(user)",
-            "quote-differs",
-            "likely",
-        ),
-    ],
-    ids=["a sketch", "two tokens of several lines", "one token", "one line", "in another place"],
-)
-def test_a_sketch_of_the_cited_lines_is_worth_a_look_and_fails_in_a_result(
-    cited: str, quote: str, reason: str, reliability: str, tree: Path
-) -> None:
-    text = f"`src/app.py:{cited}`\n```python\n{quote}\n```"
-    for claim in evidence_in(text, tree).checked:
-        assert (claim.reason, claim.reliability, claim.facts.code is None) == (reason, reliability, False)
-    for claim in evidence_of(text, tree).checked:
-        assert (claim.reliability, claim.fails) == ("certain", True)
-
-
-def test_a_range_that_ends_one_line_past_the_end_is_worth_a_look_and_fails_in_a_result(tmp_path: Path) -> None:
-    write(tmp_path, {"src/app.py": "x = 1\n" * 40})
-    text = "`src/app.py:38-41`, `src/app.py:38-42`, `src/app.py:41` and `src/app.py:41-42`"
-    listed = [(claim.reason, claim.reliability) for claim in evidence_in(text, tmp_path).checked]
-    assert listed == [
-        ("range-past-end", "look"),
-        ("range-past-end", "likely"),
-        ("past-end", "certain"),
-        ("past-end", "certain"),
-    ]
-    assert {claim.reliability for claim in evidence_of(text, tmp_path).checked} == {"certain"}
-
-
-def test_a_label_whose_name_is_elsewhere_is_only_worth_a_look(tree: Path) -> None:
-    for text, reliability in (
-        ("- **open_session**: `src/app.py:2` - the imports that it uses", "look"),
-        ("- `open_session`: `src/app.py:2` - the imports that it uses", "likely"),
-        ("- open_session: `src/app.py:2` - the imports that it uses", "likely"),
-    ):
-        (claim,) = (claim for claim in evidence_in(text, tree).checked if claim.claim.name)
-        assert (claim.reason, claim.reliability) == ("name-elsewhere", reliability)
-        (claim,) = (claim for claim in evidence_of(text, tree).checked if claim.claim.name)
-        assert claim.fails
+    assert {claim.fails for claim in claims} == {False}
 
 
 def test_a_wrong_name_is_listed_next_to_a_correct_quote(tree: Path) -> None:
@@ -232,18 +197,11 @@ def test_a_name_that_is_not_near_the_first_line_is_elsewhere(tree: Path) -> None
     assert (claim.outcome, claim.found) == ("relocated", Location("src/app.py", 31))
 
 
-# --- Every reason has a row and a sentence
-
-
-def test_every_reason_of_the_table_is_one_of_the_judge_and_is_in_one_row() -> None:
-    rows = [reason for reliability in RELIABILITIES for reason in TABLE[reliability]]
-    assert set(rows) <= set(get_args(Reason))
-    assert len(rows) == len(set(rows))
-    assert TABLE.keys() == set(RELIABILITIES)
+# --- Every reason has a sentence
 
 
 def test_every_outcome_accuses_holds_or_leaves_open() -> None:
-    assert OUTCOMES.keys() - ACCUSING - HOLDING == {"ambiguous", "unchecked"}
+    assert OUTCOMES.keys() - ACCUSING - HOLDING == {"unchecked"}
     assert not ACCUSING & HOLDING
 
 
@@ -258,14 +216,14 @@ NAMES = st.none() | st.builds(
 )
 CODE = st.none() | st.builds(
     CodeFacts,
-    place=st.sampled_from(["cited", "file", "other", "nowhere", "empty", "skipped"]),
+    place=st.sampled_from(["cited", "file", "nowhere", "empty", "skipped"]),
     found=st.none() | st.just(Location("src/app.py", 7)),
     similarity=st.none() | st.just(0.95),
     changed_tokens=st.none() | st.integers(0, 4),
 )
 CLAIMS = st.builds(
     Claim,
-    kind=st.sampled_from(["place", "path", "quote", "name", "command", "test", "commit"]),
+    kind=st.sampled_from(["place", "path", "quote", "name", "command", "test"]),
     text=st.just("src/app.py:12"),
     at=st.just(1),
     segment=st.just(SEGMENT),
@@ -288,55 +246,36 @@ FACTS = st.builds(
     code=CODE,
     is_known=st.none() | st.booleans(),
 )
-SIGNALS = st.lists(st.sampled_from(["plan", "created", "removed", "past"]), unique=True)
-
-
-@given(CLAIMS, FACTS, SIGNALS)
-def test_a_signal_lowers_the_reliability_by_one_step_and_changes_nothing_else(
-    claim: Claim, facts: Facts, signals: list[str]
-) -> None:
-    plain, lowered = (judge(claim, facts, strict=False, signals=used) for used in ((), signals))
-    assert (lowered.outcome, lowered.reason, lowered.found) == (plain.outcome, plain.reason, plain.found)
-    assert (plain.reliability is None) == (plain.outcome not in ACCUSING)
-    if plain.reliability is None or lowered.reliability is None:
-        assert lowered == plain
-        return
-    step = RELIABILITIES.index(lowered.reliability) - RELIABILITIES.index(plain.reliability)
-    room = len(RELIABILITIES) - 1 - RELIABILITIES.index(plain.reliability)
-    # A line whose file is named elsewhere is as weak as its lowest sign.
-    # No signal excuses a commit that a text chose for its claims.
-    expected = 0 if plain.reason == "commit-foreign" else min(len(signals), room)
-    assert step == expected or ("carried" in claim.notes and 0 <= step <= expected)
-
-
-@given(CLAIMS, FACTS, SIGNALS)
-def test_in_a_strict_text_every_accusation_is_certain_and_fails(claim: Claim, facts: Facts, signals: list[str]) -> None:
-    strict, other = judge(claim, facts, strict=True, signals=signals), judge(claim, facts, strict=False)
-    assert (strict.outcome, strict.reason) == (other.outcome, other.reason)
-    is_accused = strict.outcome in ACCUSING
-    assert (strict.reliability, strict.fails, strict.signals) == ("certain" if is_accused else None, is_accused, ())
 
 
 @given(CLAIMS, FACTS)
-def test_a_claim_that_held_when_it_was_written_is_outdated_except_in_a_strict_text(claim: Claim, facts: Facts) -> None:
+def test_the_kind_of_text_decides_only_what_fails(claim: Claim, facts: Facts) -> None:
+    report, document, project = (judge(claim, facts, text) for text in get_args(TextKind))
+    assert replace(document, fails=report.fails) == report == replace(project, fails=report.fails)
+    assert report.fails == (report.outcome in ACCUSING)
+    assert report.fails >= document.fails >= project.fails
+
+
+@given(CLAIMS, FACTS)
+def test_a_claim_that_held_when_it_was_written_is_outdated_except_in_a_report(claim: Claim, facts: Facts) -> None:
     then = Then("a" * 40, "2026-02-08", "b" * 40, Location("src/app.py", 71))
-    plain = judge(claim, facts, strict=False)
+    plain = judge(claim, facts, "document")
     dated = replace(facts, then=then)
-    judgement = judge(claim, dated, strict=False)
+    judgement = judge(claim, dated, "document")
     if plain.outcome in ACCUSING:
-        assert (judgement.outcome, judgement.found) == ("outdated", then.found)
+        assert (judgement.outcome, judgement.found, judgement.fails) == ("outdated", then.found, True)
         verb = "renamed" if facts.state == "missing" else "changed"
         assert explain(Checked(claim, dated, judgement)) == (
             f"true in aaaaaaaaa (2026-02-08), {verb} in bbbbbbbbb; now at src/app.py:71"
         )
     else:
         assert judgement == plain
-    assert judge(claim, dated, strict=True) == judge(claim, facts, strict=True)
+    assert judge(claim, dated, "report") == judge(claim, facts, "report")
 
 
 @given(CLAIMS, FACTS)
 def test_every_accusation_has_a_known_reason_and_a_sentence(claim: Claim, facts: Facts) -> None:
-    judgement = judge(claim, facts, strict=False)
+    judgement = judge(claim, facts)
     assert judgement.reason in get_args(Reason)
     sentence = explain(Checked(claim, facts, judgement))
     if judgement.outcome in ACCUSING:

@@ -127,7 +127,7 @@ def test_a_file_that_is_not_text_exists_if_only_its_path_is_stated(tmp_path: Pat
         ("See <code>src/nope.py:12</code>", "src/nope.py:12 missing-file"),
         ("See src/nope.py?plain=1#L12", "src/nope.py:12 missing-file"),
         ("See <repo-root>/src/nope.py:12", "src/nope.py:12 missing-file"),
-        ("line 1 of /etc/hosts", "/etc/hosts:1 outside"),
+        ("line 1 of /etc/hosts", "/etc/hosts:1 missing-file"),
         ("`$lib/ghost.py:3`", "$lib/ghost.py:3 missing-file"),
     ],
 )
@@ -142,7 +142,6 @@ def test_a_name_that_may_be_a_file_is_a_claim(text: str, expected: str, tree: Pa
     ("text", "expected"),
     [
         ("[the login](src/app.py#L12)", "src/app.py:12 exists"),
-        ("[src/app.py:12](https://github.com/acme/shop/blob/main/src/app.py#L12)", "src/app.py:12 exists"),
         ("[the login](src/app.py)", "src/app.py exists"),
         ("`src/app.py` (L0, then the others)", "src/app.py exists"),
         ("[the login](src/ghost.py)", "src/ghost.py missing-file"),

@@ -48,7 +48,6 @@ GOOD, MOVED, BAD = reference("verified"), reference("relocated"), reference("mis
         # r = 1, q = r, x = 0
         ([GOOD], (), (READ,), 85.0),
         ([reference("exists")], (), (READ,), 85.0),
-        ([reference("abbreviated")], (), (READ,), 85.0),
         # r = (1 + 1/2) / 2 = 3/4, q = r: 45 + 18.75
         ([GOOD, MOVED], (), (READ,), 63.75),
         # r = (1 + 1/2 + 0) / 3 = 1/2, q = r: 30 + 12.5 + 15
@@ -82,7 +81,7 @@ def test_supported_confidence_is_as_computed_by_hand(
     assert score(references, *receipts, quotes=quotes) == expected
 
 
-@pytest.mark.parametrize("outcome", ["missing-file", "out-of-range", "outside", "mismatch", "unchecked"])
+@pytest.mark.parametrize("outcome", ["missing-file", "out-of-range", "mismatch", "unchecked"])
 def test_other_outcomes_are_worth_nothing(outcome: Outcome) -> None:
     assert score([reference(outcome)], READ) == 0.0
     assert score([GOOD], READ, quotes=(quote(outcome),)) == 60.0

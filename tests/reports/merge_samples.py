@@ -175,7 +175,7 @@ _lists = st.lists(hostile, max_size=3).map(tuple)
 _outcomes = st.sampled_from(["verified", "relocated", "missing-file", "out-of-range", "mismatch", "unchecked"])
 _cited = st.one_of(
     st.sampled_from(PLACES).map(lambda place: (place, "verified")),
-    st.tuples(st.sampled_from(LOST), st.sampled_from(["missing-file", "out-of-range", "outside"])),
+    st.tuples(st.sampled_from(LOST), st.sampled_from(["missing-file", "out-of-range"])),
 )
 
 

@@ -69,6 +69,7 @@ def test_levels_by_profile_match_the_contract() -> None:
         "confidence-uncertainty",
         "checklist-missing",
         "checklist-unticked",
+        "quote-condensed",
         "single-source",
         "security-without-quote",
     }

@@ -116,7 +116,7 @@ def test_an_invented_place_of_a_finding_is_a_missing_file(shop: Path, place: str
     ],
 )
 def test_a_place_that_cannot_be_checked_is_not_a_place_of_a_finding(shop: Path, place: str) -> None:
-    assert check(shop, place)["finding-without-reference"] == "L2"
+    assert check(shop, place)["reference-missing-file"] == "L1"
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def fork_commit(shop: Path) -> str:
 
 def test_a_commit_that_is_not_in_the_history_does_not_hold_for_a_finding(shop: Path) -> None:
     link = f"https://github.com/shop/shop/blob/{fork_commit(shop)}/shop/ghost.py#L12"
-    assert check(shop, f"[`shop/ghost.py:12`]({link})")["reference-missing-file"] == "L1"
+    assert check(shop, f"[`shop/ghost.py:12`]({link})")["finding-without-reference"] == "L2"
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ class Profile(msgspec.Struct, frozen=True):
 CLAIM_RULES = frozenset(
     {
         "unreadable",
-        *("reference-missing-file", "reference-out-of-range", "reference-outside", "reference-relocated"),
+        *("reference-missing-file", "reference-out-of-range", "reference-relocated"),
         *("quote-mismatch", "quote-relocated", "symbol-missing", "self-conflict", "reference-outdated"),
         *("command-missing", "test-missing"),
         *("no-tool-calls", "test-run-unseen", "change-unseen"),

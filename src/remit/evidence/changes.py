@@ -94,7 +94,7 @@ class ChangeChecker:
         file = self._workspace.read(path)
         if isinstance(file, Absent):
             missing = file.why in ("missing", "dangling", "folder")
-            claim.outcome = "missing-file" if missing else "outside" if file.why == "outside" else "unchecked"
+            claim.outcome = "missing-file" if missing or file.why == "outside" else "unchecked"
             claim.why = "it is a link to a missing file" if file.why == "dangling" else f"the file is {file.why}"
             return claim
         count(claim, file, stated)

@@ -9,12 +9,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
-from msgspec.structs import replace
 
 from remit.evidence.judge import ACCUSING, HOLDING, judge
 from remit.evidence.model import (
     OUTCOMES,
-    RELIABILITIES,
     Checked,
     CheckedStatement,
     ClaimKind,
@@ -22,12 +20,11 @@ from remit.evidence.model import (
     Evidence,
     Location,
     Outcome,
-    Reliability,
     Then,
     format_location,
 )
 
-__all__ = ["ACCUSING", "HOLDING", "ClaimEntry", "claims_of", "claims_text", "count_outcomes", "count_reliabilities"]
+__all__ = ["ACCUSING", "HOLDING", "ClaimEntry", "claims_of", "claims_text", "count_outcomes"]
 #: How a summary calls the outcomes of claims; all accusations that fail are "wrong".
 _PLURAL: dict[str, str] = {"exists": "exist"}
 
@@ -43,7 +40,6 @@ class ClaimEntry(msgspec.Struct, frozen=True):
     line: int | None = None
     end_line: int | None = None
     name: str = ""
-    reliability: Reliability | None = None
     #: The stable word for the reason, and the sentence.
     reason: str = ""
     why: str = ""
@@ -53,7 +49,6 @@ class ClaimEntry(msgspec.Struct, frozen=True):
     #: The first line of a quote that differs from the file.
     difference: Difference | None = None
     fails: bool = False
-    signals: tuple[str, ...] = ()
 
 
 def claims_of(evidence: Evidence) -> list[ClaimEntry]:
@@ -68,7 +63,6 @@ def claims_of(evidence: Evidence) -> list[ClaimEntry]:
                 at=change.at,
                 outcome=change.outcome,
                 path=change.path,
-                reliability="certain" if fails else None,
                 reason="change" if change.why else "",
                 why=change.why,
                 fails=fails,
@@ -87,7 +81,6 @@ def _of_statement(checked: CheckedStatement) -> ClaimEntry:
         at=statement.at,
         outcome=checked.outcome,
         path=statement.path,
-        reliability="certain" if checked.fails else None,
         reason=checked.reason,
         why=checked.why,
         fails=checked.fails,
@@ -110,7 +103,6 @@ def _of_checked(checked: Checked) -> ClaimEntry:
         line=claim.line,
         end_line=claim.end_line,
         name=claim.name,
-        reliability=judgement.reliability,
         reason=judgement.reason,
         why=f"{explain(checked)}{unseen}".removeprefix(" · "),
         found=judgement.found,
@@ -118,7 +110,6 @@ def _of_checked(checked: Checked) -> ClaimEntry:
         then=checked.then,
         difference=checked.difference,
         fails=judgement.fails,
-        signals=judgement.signals,
     )
 
 
@@ -128,23 +119,15 @@ def count_outcomes(listed: Sequence[ClaimEntry]) -> dict[Outcome, int]:
     return {outcome: counts[outcome] for outcome in OUTCOMES if counts[outcome]}
 
 
-def count_reliabilities(listed: Sequence[ClaimEntry]) -> dict[Reliability, int]:
-    """Return the number of accusations of each reliability that occurs."""
-    counts = Counter(entry.reliability for entry in listed)
-    return {reliability: counts[reliability] for reliability in RELIABILITIES if counts[reliability]}
-
-
 def summary_parts(listed: Sequence[ClaimEntry]) -> list[tuple[str, str]]:
-    """Return the parts of the summary line with the outcome that they are about: `12 verified`, `1 worth a look`.
+    """Return the parts of the summary line with the outcome that they are about: `12 verified`, `1 wrong`.
 
-    Accusations that fail are outdated or wrong; the others are worth a look.
+    Claims that fail are outdated or wrong; others that do not hold are not failing.
     """
-    counts: dict[str, int] = dict.fromkeys(
-        (*HOLDING_ORDER, "ambiguous", "outdated", "wrong", "worth a look", "unchecked"), 0
-    )
+    counts: dict[str, int] = dict.fromkeys((*HOLDING_ORDER, "outdated", "wrong", "not failing", "unchecked"), 0)
     for entry in listed:
         if entry.outcome in ACCUSING:
-            word = "worth a look" if not entry.fails else "outdated" if entry.outcome == "outdated" else "wrong"
+            word = "not failing" if not entry.fails else "outdated" if entry.outcome == "outdated" else "wrong"
         else:
             word = entry.outcome
         counts[word] = counts.get(word, 0) + 1
@@ -157,11 +140,11 @@ def summary_parts(listed: Sequence[ClaimEntry]) -> list[tuple[str, str]]:
 _MAX_CANDIDATES = 2
 #: A longer subject of a commit is cut.
 _MAX_SUBJECT = 72
-HOLDING_ORDER = ("verified", "exists", "abbreviated", "planned")
+HOLDING_ORDER = ("verified", "exists", "planned")
 
 
 def claims_text(listed: Sequence[ClaimEntry]) -> str:
-    """Return `41 claims: 12 verified, 25 exist, 2 outdated, 1 wrong, 1 worth a look`, or `no claims found`."""
+    """Return `41 claims: 12 verified, 25 exist, 2 outdated, 1 wrong, 3 not failing`, or `no claims found`."""
     if not listed:
         return "no claims found"
     number = len(listed)
@@ -183,21 +166,15 @@ _FIXED = {
     "location-only": "",
     "code-not-compared": "the code was not compared",
     "name-not-compared": "a use of this name is near the line, perhaps of something else",
+    "definition-not-compared": "the name is in the file, and no definition of it is known there",
     "name-is-there": "the name is there",
     "definition-is-there": "the definition is there",
     "quote-is-there": "the quote is there",
+    "quote-condensed": "the quote leaves out code without a mark",
     "line-zero": "lines are counted from 1",
-    "missing-in-folder": "there is no such file in this folder",
-    "missing-below-folder": "there is no such file; only some of its folders are here",
-    "missing-folders": "there is no such file, and none of its folders is here",
-    "missing-name": "no file has this name",
-    "missing-path": "there is no such file",
-    "missing-link": "the link leads to no file",
     "is-folder": "it is a folder",
     "hidden-characters": "the location contains invisible characters",
     "outside": "the path is outside the checkout",
-    "outside-machine": "the path is one of a machine, not of the checkout",
-    "quote-missing-file": "there is no such file",
     "command-missing": "the project does not define this command",
     "test-missing": "there is no such test",
 }
@@ -208,11 +185,25 @@ def explain(checked: Checked) -> str:
     reason = checked.reason
     if reason in _FIXED:
         return _FIXED[reason]
-    if reason.startswith("outdated"):
+    if reason == "no-such-file":
+        return _of_missing(checked)
+    if reason == "outdated":
         return _of_history(checked)
     if reason.startswith("name-") or reason == "definition-elsewhere":
         return _of_name(checked)
     return _of_quote(checked) if reason.startswith("quote-") else _of_file(checked)
+
+
+def _of_missing(checked: Checked) -> str:
+    """Return that there is no such file, and how much of its folder is here."""
+    if "/" not in checked.claim.path.strip("/"):
+        return "no file has this name"
+    folders = {
+        "all": "there is no such file in this folder",
+        "some": "there is no such file; only some of its folders are here",
+        "none": "there is no such file, and none of its folders is here",
+    }
+    return folders[checked.facts.folders]
 
 
 def _of_file(checked: Checked) -> str:
@@ -220,7 +211,6 @@ def _of_file(checked: Checked) -> str:
     sentences = {
         "several-files": f"several files end with this path: {_listed(facts.candidates)}",
         "other-code-base": f"most references of this text are below {facts.elsewhere}/, which is not in this checkout",
-        "other-repository": facts.elsewhere,
         "large": "the file is too large to be read",
         "binary": "the file is not text",
         "special": "it is not a regular file",
@@ -265,10 +255,6 @@ def _of_quote(checked: Checked) -> str:
     code, location = checked.facts.code, checked.found
     if checked.reason == "quote-elsewhere":
         return f"the quote is at line {location.line if location is not None else '?'}"
-    if code is not None and code.place == "other":
-        return (
-            f"the quote is in {format_location(location)}" if location is not None else "the quote is in another file"
-        )
     if code is None or code.similarity is None or location is None:
         return "the file does not contain these lines"
     share = min(code.similarity, 0.99)  # not 100 %: it differs
@@ -312,7 +298,7 @@ def _of_gone_name(checked: Checked) -> str:
     if claim.kind != "name" or facts.state != "file" or facts.name is None:
         return ""
     name = _name_of(checked)
-    reason = judge(claim, replace(facts, then=None), strict=False).reason
+    reason = judge(claim, facts).reason
     if reason in ("name-elsewhere", "definition-elsewhere") and claim.line is not None:
         place = f" {'defined ' * (reason == 'definition-elsewhere')}at line {claim.line}"
     else:

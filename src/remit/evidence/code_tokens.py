@@ -78,6 +78,8 @@ _CHARACTER = r"'(?:[^'\\\n]|\\[^\n]{1,10}?)'"
 _LEXEME = r"\\[^\r\n]|[^\W\d][\w$]*+|\$[\w$]++|\d[\w]*+(?>(?:\.\d\w*+)*)|(?!\\\r?\n)[^\s]"
 #: Tokens that cannot start anything else, and line ends.
 _PLAIN = r"[^\W\d][\w$]*+|[()\[\],=:\n]"
+#: A longer file is not searched for the beginning of a comment.
+_MAX_TOKENIZED = 1_000_000
 _DOTS = r"\.{3,}+|…"
 _WORD = lazy_pattern(rf"{_DOTS}|{_LEXEME}")
 _NAME_FOLLOWS = r"(?=[\w$\[({\"'`*&])"
@@ -292,6 +294,18 @@ def begins_in_comment(file: SourceFile, line: int) -> bool:
         pattern in comments and file.text.rfind(start, 0, end) > file.text.rfind(stop, 0, end)
         for pattern, (start, stop) in _BLOCKS.items()
     )
+
+
+def has_in_code(file: SourceFile, line: int, name: str) -> bool:
+    """Return whether a line of a file has a name outside of comments. Of an unknown language, it has no comments."""
+    ending = language_of(file.path)
+    if ending not in _COMMENTS:
+        return True
+    # A block comment that begins above the line is only known from the whole text.
+    first = 1 if begins_in_comment(file, line) and len(file.text) <= _MAX_TOKENIZED else line
+    text = "\n".join(file.lines[first - 1 : line])
+    code = _pattern(ending).sub(lambda token: "\n" * token[0].count("\n") if token[2] else token[0], text)
+    return name in code[code.rfind("\n") + 1 :]
 
 
 def has_names(text: str, quote: QuoteTokens) -> bool:

@@ -96,7 +96,7 @@ class ClaimDates:
         past = self._look(files, [accusation.claim for accusation in changed])
         holding = []
         for accusation, facts in zip(changed, past, strict=True):
-            if judge(accusation.claim, facts, strict=False).outcome in HOLDING:
+            if judge(accusation.claim, facts).outcome in HOLDING:
                 line = _line_of(accusation.claim, facts, files)
                 path = facts.path or accusation.claim.path if _is_located(accusation.claim) else ""
                 holding.append((accusation, Held(commit, path, line, accusation.claim.end_line)))
@@ -120,7 +120,7 @@ class ClaimDates:
             removal = self._history.removed([held.path], self._document or "").get(held.path)
             location = Location(removal.renamed_to) if removal is not None and removal.renamed_to else None
         code = accused.facts.code
-        if location is None and code is not None and code.place in ("file", "other"):
+        if location is None and code is not None and code.place == "file":
             location = code.found
         name = accused.facts.name
         if location is None and name is not None and len(name.definitions) == 1:

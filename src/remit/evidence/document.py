@@ -1,8 +1,8 @@
 """Split a text into segments: small pieces, each with its line, section and block, and the tables and headings around.
 
 Claims are searched for in this stream, so that the same grammar reads a heading, a cell, a list entry and a paragraph.
-The whole text is read in order, with all headings and with the text around a result. The words that lower the
-reliability of an accusation, or that mark proposed code, are in the data file `words.toml`.
+The whole text is read in order, with all headings and with the text around a result. The words of titles, labels and
+clauses that have a meaning are in the data file `words.toml`.
 """
 
 from __future__ import annotations

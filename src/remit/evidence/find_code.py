@@ -7,7 +7,7 @@ lines, the rest of the file, all other files. Similarity only shows the nearest 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import islice, product
 
 import msgspec
@@ -29,7 +29,7 @@ from remit.evidence.similarity import Match, WindowMatcher, changed_tokens, diff
 from remit.evidence.token_match import FileTokens, TokenMatch, TokenStore, cost, find_start, find_tokens, is_too_large
 from remit.lazy import lazy_pattern
 from remit.secrets.scan import MARK, redact
-from remit.workspace.files import Collapsed, SourceFile, Workspace
+from remit.workspace.files import Collapsed, SourceFile
 
 #: Quotes with fewer characters than this are too common to be searched for elsewhere.
 MIN_MOVED = 10
@@ -426,59 +426,3 @@ def _ends_inside(text: str, needle: str, end: int) -> bool:
 
 def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
-
-
-class OtherFiles:
-    """Searches all other files for quotes that are not in their own file, in one pass over the tree."""
-
-    def __init__(self, workspace: Workspace, finder: CodeFinder) -> None:
-        self._workspace = workspace
-        self._finder = finder
-
-    def find(self, quotes: Sequence[tuple[str, str]], document: str = "") -> list[Location | None]:
-        """Return, for each path and code, the only other file that has the code, and its line there.
-
-        The document itself is not a source of its quotes, and prose is not a source of code.
-        """
-        wanted = [_Wanted(path, code) for path, code in quotes[:MAX_LOST]]
-        if any(quote.readings for quote in wanted):
-            for file in self._other_files():
-                if document and document in file.text:
-                    continue
-                is_prose = file.path.lower().endswith(_PROSE)
-                for quote in wanted:
-                    is_source = file.path != quote.path and (not is_prose or quote.path.lower().endswith(_PROSE))
-                    if is_source and len(quote.locations) < 2 and (location := self._locate(file, quote)):
-                        quote.locations.append(location)
-        locations = [quote.locations[0] if len(quote.locations) == 1 else None for quote in wanted]
-        return locations + [None] * (len(quotes) - len(locations))
-
-    def _other_files(self) -> Iterator[SourceFile]:
-        searched = skipped = 0
-        for path in self._workspace.paths[:MAX_SEARCHED_FILES]:
-            file = None if path.lower().endswith(_NO_TEXT) else self._workspace.read(path)
-            if not isinstance(file, SourceFile):
-                continue
-            if len(file.text) > MAX_SEARCHED_FILE:
-                skipped += len(file.text)
-            else:
-                searched += len(file.text)
-                yield file
-            if searched > MAX_SEARCHED or skipped > 4 * MAX_SEARCHED:
-                return
-
-    def _locate(self, file: SourceFile, wanted: _Wanted) -> Location | None:
-        for pieces, longest in wanted.readings:
-            if longest in file.text and (hit := self._finder.nearest(file, pieces, 1)) is not None:
-                return Location(file.path, hit.line)
-        return None
-
-
-class _Wanted:
-    """A quote that is searched for in other files, with the longest word of each of its readings."""
-
-    def __init__(self, path: str, code: str) -> None:
-        self.path = path
-        readings = [pieces for pieces in quote_readings(code) if _size(pieces) >= MIN_MOVED]
-        self.readings = [(pieces, max(" ".join(pieces).split(), key=len)) for pieces in readings]
-        self.locations: list[Location] = []

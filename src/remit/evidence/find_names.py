@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from typing import Literal
 
+from remit.evidence.code_tokens import has_in_code
 from remit.evidence.file_names import is_source
 from remit.evidence.model import NameFacts
 from remit.lazy import lazy_pattern
@@ -68,6 +69,8 @@ _COMMENT = lazy_pattern(r"\s*(?://|#(?![a-z\[])|\*(?:\*?/|\s|$)|/\*|--\s|<!--)")
 #: A chain of calls is followed over this many lines.
 _CHAIN = 3
 _MAX_NEAR, _MAX_LINE, _MAX_RECEIVER = 200, 2_000, 120
+#: Occurrences of a name that are compared with comments.
+_MAX_USES = 1_000
 
 #: How dependencies are written, by the name of the file.
 _NPM = lazy_pattern(r'"((?:@[\w.-]{1,100}/)?[\w.-]{1,100})"\s*+:\s*+"(?:[\^~<>=*\d]|workspace:|file:|npm:|git|latest)')
@@ -133,7 +136,7 @@ class NameFinder:
         names = self._names(file)
         short, owner = last_part(name), _owner(name)
         low, high = (line - REACH, (end_line or line) + REACH) if line is not None else (1, len(file.lines))
-        near = names.near(short, low, high)
+        near = [number for number in names.near(short, low, high) if has_in_code(file, number, _bare(short, file))]
         uses = {number: _use(file, short, owner, number) for number in near[:_MAX_NEAR]} if line is not None else {}
         shown = [number for number, use in uses.items() if use == "named"] if uses else near
         cited = [number for number in shown if line is None or _is_cited(file, number, line, end_line or line)]
@@ -144,7 +147,7 @@ class NameFinder:
         if line is not None and plain:
             nearest = _nearest(plain, line)
             return NameFacts(is_near=True, line=nearest, is_definition=True, definitions=tuple(plain))
-        every = near or names.uses(short)
+        every = near or [one for one in names.uses(short)[:_MAX_USES] if has_in_code(file, one, _bare(short, file))]
         if not every:
             return NameFacts(
                 is_near=False, is_anywhere=self.is_anywhere(name), is_imported=self.is_imported(file, name)

@@ -6,7 +6,7 @@ Many texts share the workspace and the receipts. The outcome for one text is an 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 import msgspec
@@ -15,12 +15,13 @@ from msgspec.structs import replace
 from remit.contract.kinds import Kind
 from remit.contract.parse import Document
 from remit.contract.result_data import STATUSES
+from remit.evidence.absence import says_absent
 from remit.evidence.changes import ChangeChecker
 from remit.evidence.dates import Accused, ClaimDates
-from remit.evidence.document import Headings, Segment, planned_rows, segments
+from remit.evidence.document import Headings, Segment, has_words, planned_rows, segments, words
 from remit.evidence.find_files import FileFinder
 from remit.evidence.grammar import references_in
-from remit.evidence.judge import HOLDING, judge
+from remit.evidence.judge import ACCUSING, HOLDING, judge
 from remit.evidence.judge_work import WorkJudge
 from remit.evidence.look import UNKNOWN, Looker, OwnText, settled
 from remit.evidence.model import (
@@ -31,7 +32,7 @@ from remit.evidence.model import (
     Evidence,
     Facts,
     Judgement,
-    Reliability,
+    TextKind,
 )
 from remit.evidence.permalinks import files_of, read_permalinks
 from remit.evidence.read_commands import command_claims, is_shell
@@ -41,55 +42,44 @@ from remit.evidence.read_quotes import (
     fence_claims,
     finding_places,
     inline_quotes,
-    label_above,
     places_by_id,
 )
 from remit.evidence.sentences import read_sentences
-from remit.evidence.signals import Context, is_record, signals_of
 from remit.evidence.sources import Sources
 from remit.evidence.stated_runs import read_runs
 from remit.evidence.support import supported_confidence
 from remit.workspace.files import SourceFile, Workspace, WorkTree
 from remit.workspace.git import ignored_paths
 
-#: Signals are asked for at most this many accusations of a text.
-_MAX_ACCUSED = 5_000
-
 
 class Asked(msgspec.Struct, frozen=True):
     """How a text is judged."""
 
-    #: The lowest reliability of an accusation that counts as failed.
-    least: Reliability = "likely"
-    #: Whether the history is asked when a claim does not hold.
+    #: What the text is; None: a document if it is a file, else a report. A result is a report in every case.
+    text: TextKind | None = None
+    #: Whether the history is asked when a claim of a document does not hold.
     with_history: bool = False
-    #: Decides from the claims as judged without the history whether it is asked; None: it is.
-    needs_history: Callable[[Sequence[Checked]], bool] | None = None
-    #: Whether the text is the answer of an agent.
-    strict: bool = False
 
 
 class _Read(msgspec.Struct, frozen=True):
-    """The claims of a text, and what signals need to know about its parts."""
+    """The claims of a text, and its title."""
 
     claims: list[Claim]
-    headings: Headings
-    #: The cells of each table row, by its line.
-    rows: dict[int, tuple[Segment, ...]]
-    surroundings: Surroundings
     title: str
 
 
 def gather(document: Document, kind: Kind, sources: Sources, path: str = "", asked: Asked = Asked()) -> Evidence:  # noqa: B008 (frozen)
     """Check every claim of a text. `path` is the file that contains it, if it is one."""
-    strict = asked.strict or _is_result(document, kind) or sources.receipts is not None
+    is_report = asked.text == "report" or sources.receipts is not None or _is_result(document, kind)
+    text: TextKind = "report" if is_report else asked.text or ("report" if path in ("", "-") else "document")
+    strict = text == "report"
     read = _read_claims(document, kind, sources, strict=strict)
     evidence = Evidence(
         tool_calls=sources.receipts.count if sources.receipts is not None else None,
         receipts_problem=sources.receipts_problem,
         has_repository=sources.workspace is not None,
         has_snapshot=sources.snapshot is not None,
-        is_strict=strict,
+        text=text,
     )
     if sources.workspace is not None:
         facts = _look(document, read.claims, sources, path, asked, strict=strict)
@@ -98,7 +88,7 @@ def gather(document: Document, kind: Kind, sources: Sources, path: str = "", ask
             checker = ChangeChecker(sources.workspace, sources.receipts, sources.snapshot)
             evidence.changes = checker.claims(document.result)
     else:
-        evidence.checked = [Checked(claim, UNKNOWN, judge(claim, UNKNOWN, strict=strict)) for claim in read.claims]
+        evidence.checked = [Checked(claim, UNKNOWN, judge(claim, UNKNOWN)) for claim in read.claims]
     _apply_receipts(evidence, sources)
     if strict:
         evidence.statements = _statements(document, sources)
@@ -177,8 +167,9 @@ def _read_claims(document: Document, kind: Kind, sources: Sources, *, strict: bo
         (piece.text for piece in heads if piece.depth == 1),
         heads[0].text if heads and ": " not in heads[0].text else "",
     )
-    every = sorted([*places, *claims], key=lambda claim: (claim.at, claim.kind == "quote"))
-    return _Read(every, headings, rows, surroundings, title)
+    stated = [claim for claim in (*places, *claims) if not says_absent(claim)]
+    every = sorted(stated, key=lambda claim: (claim.at, claim.kind == "quote"))
+    return _Read(every, title)
 
 
 def _commands(segment: Segment, references: Sequence[Claim], reader: PlaceReader, *, strict: bool) -> list[Claim]:
@@ -227,7 +218,7 @@ def _look(
         chosen = [claims[index] for index in members]
         looker = looker_for(workspace, sources, document.whole_text, chosen, path if commit is None else "")
         was_here = sources.had_folder if asked.with_history else _was_never_here
-        looked_up = looker.look(chosen, document.text.strip(), strict=strict, was_here=was_here)
+        looked_up = looker.look(chosen, strict=strict, was_here=was_here)
         for index, claim_facts in zip(members, looked_up, strict=True):
             facts[index] = claim_facts
     return facts
@@ -271,43 +262,28 @@ def _judged(
     asked: Asked,
     evidence: Evidence,
 ) -> list[Checked]:
-    """Judge every claim: by the checkout, then by the history and the signals if it is accused."""
-    strict = evidence.is_strict
+    """Judge every claim: by the checkout, and if it is accused in a document, by the history."""
+    text, workspace = evidence.text, sources.workspace
     claims = [settled(claim, claim_facts) for claim, claim_facts in zip(read.claims, facts, strict=True)]
-    first = [
-        judge(claim, claim_facts, strict=strict, least=asked.least)
-        for claim, claim_facts in zip(claims, facts, strict=True)
-    ]
-    if strict:
-        return _located(claims, facts, first)
-    workspace, name = sources.workspace, _document_name(sources.workspace, path)
-    accused = [index for index, judgement in enumerate(first) if judgement.reliability is not None]
+    name = _document_name(workspace, path)
+    is_plan = has_words(name.replace("_", " "), words("plan")) or has_words(read.title, words("plan"))
 
-    def checked() -> list[Checked]:
-        _mark_ignored(facts, [index for index in accused if facts[index].state == "missing"], workspace)
-        for number, index in enumerate(accused):
-            is_asked = number < _MAX_ACCUSED
-            context = _context(claims[index], facts[index], read, name, document.whole_text)
-            signals = signals_of(context) if is_asked else ()
-            first[index] = judge(claims[index], facts[index], strict=False, signals=signals, least=asked.least)
-        return _located(claims, facts, first)
+    def judged() -> list[Judgement]:
+        pairs = zip(claims, facts, strict=True)
+        return [judge(claim, claim_facts, text, is_plan=is_plan) for claim, claim_facts in pairs]
 
-    if not asked.with_history or not accused or workspace is None:
-        return checked()
-    if asked.needs_history is not None and not asked.needs_history(undated := checked()):
-        return undated
-    dates = _claim_dates(document, sources, workspace, path)
-    held = dates.ask([Accused(index, claims[index], facts[index]) for index in accused if claims[index].commit is None])
-    is_of_record = bool(held) and is_record(name, read.title)
-    for index, then in held.items():
-        facts[index] = replace(facts[index], then=then, is_of_record=is_of_record)
-    evidence.history_problem = dates.problem
-    return checked()
-
-
-def _located(claims: list[Claim], facts: list[Facts], judged: list[Judgement]) -> list[Checked]:
-    """Return the checked claims that state something about the project."""
-    return [checked for checked in _with_locations(claims, facts, judged) if not _states_nothing(checked)]
+    first = judged()
+    accused = [index for index, judgement in enumerate(first) if judgement.outcome in ACCUSING]
+    if text != "report" and asked.with_history and accused and workspace is not None:
+        dates = _claim_dates(document, sources, workspace, path)
+        asked_for = [index for index in accused if claims[index].commit is None]
+        held = dates.ask([Accused(index, claims[index], facts[index]) for index in asked_for])
+        for index, then in held.items():
+            facts[index] = replace(facts[index], then=then)
+        _mark_ignored(facts, [index for index in held if facts[index].state == "missing"], workspace)
+        evidence.history_problem = dates.problem
+        first = judged()
+    return [one for one in _with_locations(claims, facts, first) if not _states_nothing(one)]
 
 
 def _states_nothing(checked: Checked) -> bool:
@@ -333,10 +309,7 @@ def holding_in(
 ) -> list[bool]:
     """Return which claims of a document hold in another tree of files. `path` is the document's path from the root."""
     facts = looker_for(workspace, sources, document.whole_text, claims, path, suggests=False).look(claims)
-    return [
-        judge(claim, claim_facts, strict=False).outcome in HOLDING
-        for claim, claim_facts in zip(claims, facts, strict=True)
-    ]
+    return [judge(claim, claim_facts).outcome in HOLDING for claim, claim_facts in zip(claims, facts, strict=True)]
 
 
 def _document_name(workspace: Workspace | None, path: str) -> str:
@@ -356,38 +329,24 @@ def _claim_dates(document: Document, sources: Sources, checkout: Workspace, path
     return ClaimDates(checkout, sources, name or None, look)
 
 
-def _context(claim: Claim, facts: Facts, read: _Read, document: str, text: str) -> Context:
-    is_fence = claim.segment.kind == "code"
-    return Context(
-        claim,
-        facts,
-        headings=read.headings.above(claim.at),
-        row=read.rows.get(claim.segment.row, ()) if claim.segment.row else (),
-        label=label_above(claim.segment, read.surroundings) if is_fence else "",
-        document=document,
-        title=read.title,
-        text=text,
-    )
-
-
 def _with_locations(claims: list[Claim], facts: list[Facts], judged: list[Judgement]) -> Iterator[Checked]:
-    """Yield the checked claims; the location of a quote knows whether the quote failed, and is as reliable."""
+    """Yield the checked claims; the location of a quote knows whether the quote failed."""
     quoted: dict[tuple[int, str, int | None], Judgement] = {}
     for claim, judgement in zip(claims, judged, strict=True):
         key = claim.located_at, claim.path, claim.line
-        if claim.kind == "quote" and (key not in quoted or quoted[key].reliability is None):
+        if claim.kind == "quote" and (key not in quoted or quoted[key].outcome not in ACCUSING):
             quoted[key] = judgement
     for claim, claim_facts, judgement in zip(claims, facts, judged, strict=True):
         quote = quoted.get((claim.at, claim.path, claim.line)) if claim.kind in REFERENCES else None
         if quote is None:
             yield Checked(claim, claim_facts, judgement)
             continue
-        is_accused = quote.reliability is not None
+        is_accused = quote.outcome in ACCUSING
         is_failed = is_accused and judgement.outcome in ("relocated", "mismatch", "outdated")
         if is_failed and judgement.reason == quote.reason:
-            judgement = replace(judgement, reliability=quote.reliability, signals=quote.signals, fails=quote.fails)  # noqa: PLW2901
+            judgement = replace(judgement, fails=quote.fails)  # noqa: PLW2901
         # A location that is wrong although its quote is right is a separate claim.
-        has_quote = is_accused or judgement.reliability is None
+        has_quote = is_accused or judgement.outcome not in ACCUSING
         yield Checked(claim, claim_facts, judgement, has_quote=has_quote, is_quote_location=is_failed)
 
 

@@ -351,9 +351,8 @@ def _links(text: str, exists: Exists, *, bare: bool) -> Iterator[tuple[int, int,
         if _SCHEME.match(target):
             yield (*link.span(), [])  # an address without a server: `mailto:ann@shop.org`
             continue
-        if "://" in target:  # no claim, but what its label names is one
-            start, end = link.span()
-            yield start, end, [replace(one, start=start, end=end) for one in references_in(label, exists)]
+        if "://" in target:
+            yield (*link.span(), [])
             continue
         targets = references_in(target, exists, bare=True)
         targets = [replace(one, path=unquoted_target(one.path, exists)) for one in targets]

@@ -1,28 +1,14 @@
-"""Judge a claim: from its words and the facts about it to an outcome, a reliability and a reason.
+"""Judge a claim: from its words and the facts about it to an outcome, a reason, and whether it fails.
 
-This is the only place that makes a `Judgement`. The outcome is what the checkout shows. The reliability states how far
-an accusation can be trusted; a signal of the text lowers it by one step and never changes the outcome.
+This is the only place that makes a `Judgement`. The outcome is what the checkout shows. Whether it fails depends on the
+kind of the text, by one table.
 """
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 from typing import Literal, NamedTuple
 
-from remit.evidence.model import (
-    RELIABILITIES,
-    Claim,
-    CodeFacts,
-    Facts,
-    Judgement,
-    Location,
-    NameFacts,
-    Outcome,
-    Reliability,
-)
+from remit.evidence.model import Claim, CodeFacts, Facts, Judgement, Location, NameFacts, Outcome, TextKind
 
 #: Why a claim has its outcome, as a stable word. `remit.evidence.claims` has the sentences.
 Reason = Literal[
@@ -33,38 +19,26 @@ Reason = Literal[
     "location-only",
     "code-not-compared",
     "name-not-compared",
+    "definition-not-compared",
     "several-files",
     "outdated",
-    "outdated-record",
     "past-end",
-    "past-end-of-name",
-    "range-past-end",
     "line-zero",
     "range-backwards",
-    "missing-in-folder",
-    "missing-below-folder",
-    "missing-folders",
-    "missing-name",
-    "missing-path",
-    "missing-link",
+    "no-such-file",
     "is-folder",
     "hidden-characters",
     "outside",
-    "outside-machine",
     "name-nowhere",
     "name-not-in-file",
     "name-elsewhere",
     "definition-elsewhere",
-    "quote-altered",
+    "quote-condensed",
     "quote-differs",
-    "quote-without-line",
     "quote-elsewhere",
-    "quote-in-other-file",
-    "quote-missing-file",
     "command-missing",
     "test-missing",
     "planned",
-    "other-repository",
     "other-code-base",
     "large",
     "binary",
@@ -76,18 +50,14 @@ Reason = Literal[
     "too-large-to-compare",
     "cannot-be-known",
 ]
-#: Outcomes that accuse the text. A claim with one of them has a reliability.
+#: Outcomes that accuse the text.
 ACCUSING: frozenset[Outcome] = frozenset(
-    ("relocated", "outdated", "missing-file", "out-of-range", "outside", "mismatch", "contradicted", "unseen")
+    ("relocated", "outdated", "missing-file", "out-of-range", "mismatch", "contradicted", "unseen")
 )
 #: Outcomes of a claim that holds.
-HOLDING: frozenset[Outcome] = frozenset(("verified", "exists", "abbreviated", "planned"))
+HOLDING: frozenset[Outcome] = frozenset(("verified", "exists", "planned"))
 #: A range that ends at most this many lines past the end of its file is likely a miscount.
 _MISCOUNT = 2
-#: A quote with a line that differs in at most this many tokens is an altered quote.
-_FEW_TOKENS = 2
-#: The first port that a program can open without rights of the system.
-_PORTS = 1024
 
 
 class _Found(NamedTuple):
@@ -99,82 +69,38 @@ class _Found(NamedTuple):
     last: int | None = None
 
 
-def judge(
-    claim: Claim,
-    facts: Facts,
-    *,
-    strict: bool,
-    signals: Sequence[str] = (),
-    least: Reliability = "likely",
-) -> Judgement:
-    """Return the judgement on a claim. In a `strict` text no word excuses anything.
-
-    `signals` are the names of the signals that fire. An accusation fails if its reliability is at least `least`.
-    """
+def judge(claim: Claim, facts: Facts, text: TextKind = "report", *, is_plan: bool = False) -> Judgement:
+    """Return the judgement on a claim in a kind of text. `is_plan`: the document describes work to be done."""
     outcome, reason, location, last = _found(claim, facts)
     if "hidden" in claim.notes and outcome not in ACCUSING:
         outcome, reason, location, last = "missing-file", "hidden-characters", None, None
-    if reason == "outside-machine" and claim.line is None and not strict:
-        outcome = "unchecked"  # `~/.config/app.toml` in a guide states nothing about the checkout
-    if facts.then is not None and outcome in (*ACCUSING, "abbreviated") and not strict:
-        reason = "outdated-record" if facts.is_of_record else "outdated"
-        outcome, location, last = "outdated", facts.then.found, None
-    if outcome not in ACCUSING:
-        return Judgement(outcome, reason=reason, found=location, found_end=last)
-    lowered = () if strict else tuple(signals)
-    reliability = "certain" if strict else _reliability(claim, facts, reason, len(lowered))
-    fails = RELIABILITIES.index(reliability) <= RELIABILITIES.index(least)
-    return Judgement(outcome, reliability, reason, location, last, signals=lowered, fails=fails)
+    if facts.then is not None and outcome in ACCUSING and text != "report":
+        outcome, reason, location, last = "outdated", "outdated", facts.then.found, None
+    fails = _FAILS[text](claim, facts, outcome) and not (is_plan and text == "document" and claim.kind == "quote")
+    return Judgement(outcome, reason, location, last, fails=fails)
 
 
-def _reliability(claim: Claim, facts: Facts, reason: Reason, lowered: int) -> Reliability:
-    # A signal of the text about an outdated claim explains it: it is history.
-    step = RELIABILITIES.index(reliabilities()[reason]) + (2 * lowered if reason == "outdated" else lowered)
-    if reason == "name-nowhere" and "code" not in claim.notes:
-        step += 1  # a word that is not written as code may be none
-    if reason == "name-elsewhere" and "topic" in claim.notes:
-        step += 1  # the place may be something about what the entry is about
-    if reason in ("quote-altered", "quote-differs") and facts.code is not None and _is_sketch(claim, facts.code):
-        step = 2
-    if reason == "range-past-end" and (claim.end_line or 0) - (facts.line_count or 0) == 1:
-        step = 2  # an editor shows an empty line there
-    if "carried" in claim.notes and not reason.startswith("outdated"):
-        # The file of the line is named elsewhere, or other files are near. `:8765` past its end may be a port.
-        is_port = claim.text.startswith(":") and (claim.line or 0) >= _PORTS and reason.startswith("past-end")
-        is_weak = "far" in claim.notes or claim.others or is_port
-        step = max(step, 2 if is_weak else 1)
-    return RELIABILITIES[min(step, len(RELIABILITIES) - 1)]
+def _fails_in_report(_claim: Claim, _facts: Facts, outcome: Outcome) -> bool:
+    return outcome in ACCUSING
 
 
-def _is_sketch(claim: Claim, code: CodeFacts) -> bool:
-    """Return whether a quote may be a sketch of the cited lines: it has several, and they are most similar to it.
-
-    If one token differs, it is not a sketch but an altered quote.
-    """
-    if code.found is None or claim.line is None or code.quoted_lines < 2 or (code.changed_tokens or 0) <= 1:
-        return False
-    return claim.line <= (code.found.line or 0) <= (claim.end_line or claim.line)
-
-
-def share_right(reason: str) -> tuple[int, int]:
-    """Return how many of the judged accusations with this reason were right, and how many were judged."""
-    return next(
-        ((right, judged) for counts in _data().values() for name, (right, judged) in counts.items() if name == reason),
-        (0, 0),
-    )
+def _fails_in_document(claim: Claim, facts: Facts, outcome: Outcome) -> bool:
+    """Return whether a claim that does not hold is strong: it names one place of this checkout."""
+    if outcome == "missing-file":
+        return claim.line is not None and facts.folders == "all" and "/" in claim.path.strip("/")
+    if outcome == "out-of-range":
+        return "carried" not in claim.notes  # the line is directly after a path
+    if outcome == "mismatch":
+        return claim.kind == "quote" and claim.line is not None
+    return outcome == "outdated"
 
 
-@cache
-def _data() -> dict[str, dict[str, tuple[int, int]]]:
-    """Return the reasons by reliability, each with its judged accusations. The file is part of the package."""
-    return tomllib.loads(Path(__file__).with_name("reliability.toml").read_text(encoding="utf-8"))
+def _fails_in_project(_claim: Claim, facts: Facts, outcome: Outcome) -> bool:
+    return outcome == "outdated" and not facts.is_ignored
 
 
-@cache
-def reliabilities() -> dict[str, Reliability]:
-    """Return the reliability of an accusation by its reason, without signals."""
-    data = _data()
-    return {reason: reliability for reliability in RELIABILITIES for reason in data[reliability]}
+#: What fails in each kind of text.
+_FAILS = {"report": _fails_in_report, "document": _fails_in_document, "project": _fails_in_project}
 
 
 def _found(claim: Claim, facts: Facts) -> _Found:
@@ -183,10 +109,10 @@ def _found(claim: Claim, facts: Facts) -> _Found:
     if facts.state != "file":
         return _of_absent(claim, facts)
     if facts.how == "several":
-        return _Found("ambiguous", "several-files")
+        return _Found("unchecked", "several-files")
     finding = _of_quote(claim, facts) if claim.kind == "quote" else _of_place(claim, facts)
     if finding.outcome in ("verified", "exists") and facts.how == "end" and claim.kind != "quote":
-        return finding._replace(outcome="abbreviated", found=Location(facts.path, claim.line))
+        return finding._replace(found=Location(facts.path, claim.line))
     return finding
 
 
@@ -198,31 +124,23 @@ def _of_known(claim: Claim, facts: Facts) -> _Found:
         return _Found("exists", "location-only")
     if claim.kind == "test":
         return _Found("missing-file" if facts.state == "missing" else "mismatch", "test-missing", facts.suggestion)
-    return _Found("mismatch", "missing-path" if "/" in claim.name else "command-missing")  # `uv run tools/x.py`
+    return _Found("mismatch", "command-missing")
 
 
 def _of_absent(claim: Claim, facts: Facts) -> _Found:
     """Judge a claim whose file cannot be read."""
     state = facts.state
     if state == "elsewhere":
-        return _Found("unchecked", "other-code-base" if facts.path else "other-repository")
+        return _Found("unchecked", "other-code-base")
     if state == "none":
         return _Found("unchecked", "cannot-be-known")
     if state == "outside":
-        is_of_machine = claim.path.startswith(("/", "~")) or claim.path[1:3] == ":/"
-        return _Found("outside", "outside-machine" if is_of_machine else "outside")
-    if state == "folder" and claim.line is None and claim.kind != "quote":
-        is_end = facts.how == "end"
-        return (
-            _Found("abbreviated", "location-only", Location(facts.path))
-            if is_end
-            else _Found("exists", "location-only")
-        )
+        return _Found("missing-file", "outside")
+    is_there = state in ("large", "binary") and claim.kind == "path"
+    if is_there or (state == "folder" and claim.line is None and claim.kind != "quote"):
+        return _Found("exists", "location-only", Location(facts.path) if facts.how == "end" else None)
     if state in ("missing", "folder"):
         return _of_missing(claim, facts)
-    if state in ("large", "binary") and claim.kind == "path":
-        is_end = facts.how == "end"
-        return _Found("abbreviated" if is_end else "exists", "location-only", Location(facts.path) if is_end else None)
     return _Found("unchecked", _UNREADABLE.get(state, "cannot-be-known"))
 
 
@@ -242,23 +160,8 @@ def _of_missing(claim: Claim, facts: Facts) -> _Found:
         return _Found("planned", "planned")
     code = facts.code.found if facts.code is not None else None
     location = code or facts.suggestion
-    if claim.kind == "quote":
-        return _Found(
-            "missing-file", "quote-missing-file" if claim.line is None else _missing_reason(claim, facts), location
-        )
-    if facts.state == "folder":
-        return _Found("missing-file", "is-folder", location)
-    return _Found("missing-file", _missing_reason(claim, facts), location)
-
-
-def _missing_reason(claim: Claim, facts: Facts) -> Reason:
-    if "/" not in claim.path.strip("/"):
-        return "missing-name"
-    if facts.folders == "none":
-        return "missing-folders"
-    if claim.line is None:
-        return "missing-link" if "link" in claim.notes else "missing-path"
-    return "missing-in-folder" if facts.folders == "all" else "missing-below-folder"
+    reason: Reason = "is-folder" if facts.state == "folder" and claim.kind != "quote" else "no-such-file"
+    return _Found("missing-file", reason, location)
 
 
 def _of_place(claim: Claim, facts: Facts) -> _Found:
@@ -268,7 +171,7 @@ def _of_place(claim: Claim, facts: Facts) -> _Found:
     if ranged is not None:
         if name is not None and name.line is not None and _is_name(claim, name):
             return _Found("relocated", "name-elsewhere", Location(facts.path, name.line))
-        if code is not None and code.place in ("file", "other"):
+        if code is not None and code.place == "file":
             return _Found("relocated", "quote-elsewhere", code.found)
         return ranged
     named = _of_name(claim, name, facts.path) if name is not None and _is_name(claim, name) else None
@@ -296,30 +199,30 @@ def _of_range(claim: Claim, facts: Facts) -> _Found | None:
     if max(line, last or 0) <= count:
         return None
     if line <= count and last is not None and last - count <= _MISCOUNT:
-        return _Found("out-of-range", "range-past-end", Location(facts.path, line), count)
-    return _Found("out-of-range", "past-end-of-name" if "bare" in claim.notes else "past-end")
+        return _Found("out-of-range", "past-end", Location(facts.path, line), count)
+    return _Found("out-of-range", "past-end")
 
 
 def _of_name(claim: Claim, name: NameFacts, path: str) -> _Found:
     """Judge a name at a line that exists."""
-    if name.is_near and not ("defined" in claim.notes and claim.line is not None):
-        return _Found("verified", "name-is-there")
-    if name.is_near:
+    if "defined" in claim.notes and claim.line is not None and (name.is_near or name.line is not None):
         return _of_definition(claim, name, path)
-    if name.is_other and not ("defined" in claim.notes and name.definitions):
+    if name.is_near:
+        return _Found("verified", "name-is-there")
+    if name.is_other:
         return _Found("exists", "name-not-compared")
     if name.line is not None:
-        is_moved_definition = name.is_definition and "defined" in claim.notes
-        reason: Reason = "definition-elsewhere" if is_moved_definition else "name-elsewhere"
-        return _Found("relocated", reason, Location(path, name.line))
+        return _Found("relocated", "name-elsewhere", Location(path, name.line))
     is_nowhere = name.is_anywhere is False and not name.is_imported
     return _Found("mismatch", "name-nowhere" if is_nowhere else "name-not-in-file")
 
 
 def _of_definition(claim: Claim, name: NameFacts, path: str) -> _Found:
-    """Judge a name that, according to the text, is defined at a line near which it occurs."""
-    if name.is_definition or not name.definitions:
-        return _Found("verified", "definition-is-there" if name.is_definition else "name-is-there")
+    """Judge a name that, according to the text, is defined at a line. An import or a use is no definition."""
+    if name.is_near and name.is_definition:
+        return _Found("verified", "definition-is-there")
+    if not name.definitions:
+        return _Found("exists", "definition-not-compared")
     line = min(name.definitions, key=lambda number: abs(number - (claim.line or 1)))
     return _Found("relocated", "definition-elsewhere", Location(path, line))
 
@@ -335,18 +238,17 @@ def _of_quote(claim: Claim, facts: Facts) -> _Found:
 
 def _of_code(claim: Claim, code: CodeFacts) -> _Found:
     if code.place == "cited":
-        return _Found("verified", "quote-is-there", code.found)
+        is_condensed = code.match == "condensed"
+        return _Found(
+            "exists" if is_condensed else "verified",
+            "quote-condensed" if is_condensed else "quote-is-there",
+            code.found,
+        )
     if code.place == "file":
         return _Found("relocated", "quote-elsewhere", code.found)
-    if code.place == "other":
-        # A guide shows what the reader's file of this name may have: only a line states that it is this one.
-        return _Found("relocated", "quote-in-other-file" if claim.line else "quote-without-line", code.found)
     if code.place in ("empty", "skipped"):
         reason: Reason = "comments-only" if code.place == "empty" else "too-large-to-compare"
         return _Found(
             "unchecked" if claim.kind == "quote" else "exists", reason if claim.kind == "quote" else "code-not-compared"
         )
-    if claim.line is None:
-        return _Found("mismatch", "quote-without-line", code.found)
-    is_altered = code.changed_tokens is not None and code.changed_tokens <= _FEW_TOKENS
-    return _Found("mismatch", "quote-altered" if is_altered else "quote-differs", code.found)
+    return _Found("mismatch", "quote-differs", code.found)

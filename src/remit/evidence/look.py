@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from remit.evidence.find_code import CodeFinder, OtherFiles
+from remit.evidence.find_code import CodeFinder
 from remit.evidence.find_commands import CommandFinder
 from remit.evidence.find_files import FileFinder, other_code_base
 from remit.evidence.find_names import NameFinder
@@ -54,18 +54,12 @@ class Looker:
         self._suggests = suggests
 
     def look(
-        self,
-        claims: Sequence[Claim],
-        document: str = "",
-        *,
-        strict: bool = True,
-        was_here: Callable[[str], bool] = lambda _: False,
+        self, claims: Sequence[Claim], *, strict: bool = True, was_here: Callable[[str], bool] = lambda _: False
     ) -> list[Facts]:
-        """Return the facts of each claim; `document` is the text itself, which is not a source of its quotes.
+        """Return the facts of each claim.
 
         In a text that is not `strict`, most references to a folder that is not here are about another code base,
         unless it was here.
-        Quotes that are not in their file are searched for in other files, if something is to be suggested.
         """
         self._names.prepare(name for claim in claims if claim.name and claim.kind == "name" for name in _names(claim))
         # Sorted by file, so that each file is read once even if not all of them fit in memory.
@@ -73,8 +67,6 @@ class Looker:
         facts: list[Facts] = [UNKNOWN] * len(claims)
         for index in order:
             facts[index] = self._look(claims[index])
-        if self._suggests:
-            self._find_in_other_files(claims, facts, document)
         if not strict:
             self._mark_other_code(claims, facts, was_here)
         return self._with_quotes(claims, facts)
@@ -159,21 +151,6 @@ class Looker:
             return facts
         return replace(facts, path=cited[0][0], how="end", candidates=(), code=cited[0][1])
 
-    def _find_in_other_files(self, claims: Sequence[Claim], facts: list[Facts], document: str) -> None:
-        """Search all other files for quotes that are not in their own."""
-        lost = [index for index, claim in enumerate(claims) if claim.kind == "quote" and _is_lost(facts[index])]
-        if not lost:
-            return
-        finder = OtherFiles(self._workspace, self._code)
-        locations = finder.find(
-            [(facts[index].path or claims[index].path, claims[index].code) for index in lost], document
-        )
-        for index, location in zip(lost, locations, strict=True):
-            if location is not None:
-                facts[index] = replace(
-                    facts[index], code=CodeFacts("other", match="whitespace", found=location, similarity=1.0)
-                )
-
     def _mark_other_code(self, claims: Sequence[Claim], facts: list[Facts], was_here: Callable[[str], bool]) -> None:
         """Mark the references to another code base: most references of the text share a folder that is not here."""
         references = [
@@ -184,7 +161,7 @@ class Looker:
             return
         for index, claim in enumerate(claims):
             is_missing = facts[index].state == "missing" and claim.path.strip("/").partition("/")[0] == root
-            if is_missing and claim.kind not in ("command", "test", "commit"):
+            if is_missing and claim.kind not in ("command", "test"):
                 facts[index] = Facts(state="elsewhere", path=claim.path, elsewhere=root)
 
     def _with_quotes(self, claims: Sequence[Claim], facts: list[Facts]) -> list[Facts]:
@@ -212,7 +189,3 @@ def settled(claim: Claim, facts: Facts) -> Claim:
 
 def _names(claim: Claim) -> list[str]:
     return claim.name.split(ALTERNATIVES)
-
-
-def _is_lost(facts: Facts) -> bool:
-    return facts.state == "missing" or (facts.code is not None and facts.code.place == "nowhere")

@@ -17,13 +17,10 @@ REFERENCES: frozenset[ClaimKind] = frozenset({"place", "path", "name"})
 Outcome = Literal[
     "verified",
     "exists",
-    "abbreviated",
-    "ambiguous",
     "relocated",
     "outdated",
     "missing-file",
     "out-of-range",
-    "outside",
     "mismatch",
     "planned",
     "unchecked",
@@ -33,22 +30,19 @@ Outcome = Literal[
 OUTCOMES: dict[Outcome, str] = {
     "verified": "what the text states was compared and is there: a name, a quote, a run or a change",
     "exists": "the file, the line, the command or the test exists; nothing else could be compared",
-    "abbreviated": "it is there, but the path is only the end of the file's path",
-    "ambiguous": "several files end with the path",
     "relocated": "the name or the quote is at another location",
     "outdated": "it was true when it was written, and is not any more",
-    "missing-file": "the file does not exist",
+    "missing-file": "the checkout does not have the file",
     "out-of-range": "the file does not have this line",
-    "outside": "the path is outside the checkout",
     "mismatch": "the name, the quote, the command or the test is not there",
     "planned": "this design creates the file",
     "unchecked": "it could not be checked",
     "contradicted": "the record shows the opposite",
     "unseen": "the record has nothing of it",
 }
-#: How far an accusation can be trusted; None for a claim that is not accused.
-Reliability = Literal["certain", "likely", "look"]
-RELIABILITIES: tuple[Reliability, ...] = ("certain", "likely", "look")
+#: What a text is: a result or another answer of an agent, a text that a person names, or a document of the project.
+#: It decides which claims fail.
+TextKind = Literal["report", "document", "project"]
 Seen = Literal["line", "file", "no"]
 #: How a quote compares with the file: equal, equal except for white space, comments differ, lines or parts of lines
 #: are omitted, or code was changed.
@@ -179,9 +173,9 @@ class Difference(msgspec.Struct, frozen=True):
 class CodeFacts(msgspec.Struct, frozen=True, gc=False):
     """Where quoted code is."""
 
-    #: `cited`: at the cited lines or within reach; `file`: elsewhere in the file; `other`: in exactly one other file;
-    #: `nowhere`: not found; `empty`: there is no code to compare; `skipped`: too large to compare.
-    place: Literal["cited", "file", "other", "nowhere", "empty", "skipped"]
+    #: `cited`: at the cited lines or within reach; `file`: elsewhere in the file; `nowhere`: not found;
+    #: `empty`: there is no code to compare; `skipped`: too large to compare.
+    place: Literal["cited", "file", "nowhere", "empty", "skipped"]
     match: QuoteMatching | None = None
     found: Location | None = None
     similarity: float | None = None
@@ -236,23 +230,18 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     seen: Seen | None = None
     #: Whether the checkout ignores a missing path: programs write it.
     is_ignored: bool = False
-    #: Whether the text is a record of a moment, such as a plan or a report: it need not be kept up to date.
-    is_of_record: bool = False
 
 
 class Judgement(msgspec.Struct, frozen=True, gc=False):
-    """The outcome of a claim, how far an accusation can be trusted, and why. Only `judge` makes one."""
+    """The outcome of a claim, why, and whether it fails. Only `judge` makes one."""
 
     outcome: Outcome
-    reliability: Reliability | None = None
     #: A stable word: one of `remit.evidence.judge.Reason`.
     reason: str = ""
     found: Location | None = None
     #: The last line of what was found, if it is a range.
     found_end: int | None = None
-    #: The signals that lowered the reliability.
-    signals: tuple[str, ...] = ()
-    #: Whether the claim counts as failed for the caller.
+    #: Whether the claim fails in this kind of text.
     fails: bool = False
 
 
@@ -362,11 +351,6 @@ class Checked(msgspec.Struct, frozen=True, gc=False):
     def outcome(self) -> Outcome:
         """The outcome of the check."""
         return self.judgement.outcome
-
-    @property
-    def reliability(self) -> Reliability | None:
-        """How far an accusation can be trusted."""
-        return self.judgement.reliability
 
     @property
     def reason(self) -> str:
@@ -507,8 +491,7 @@ class Evidence(msgspec.Struct):
     executed: bool = False
     has_repository: bool = False
     has_snapshot: bool = False
-    #: Whether no word of the text excuses anything: it is a result, or has receipts.
-    is_strict: bool = False
+    text: TextKind = "report"
     #: What the history cannot show: a shallow clone, or a limit was reached.
     history_problem: str = ""
 

@@ -117,9 +117,9 @@ _BARE_BEFORE = lazy_pattern(rf"(?<![\w./`\\$@{{-])({_BARE_NAME})(\([^()`\n]{{0,8
 _BARE_AFTER = lazy_pattern(rf"\*{{0,3}}({_BARE_NAME})(\([^()`\n]{{0,80}}\))?(?![\w/`-]|\.\w|\*(?!\*))")
 #: A name that a sign joins to a path: `shop/cart.py:Cart.total`, `shop/cart.py#total()`. Tests are read elsewhere.
 ATTACHED = lazy_pattern(rf"(?:::?|#)(?!:|[Tt]est)({_BARE_NAME})(\([^()`\n]{{0,80}}\))?(?![\w/:-]|\.\w)")
-#: `camelCase`, `snake_case`, `Dotted.name`, `PascalCase`.
+#: `camelCase`, `snake_case`, `Dotted.name`, `PascalCase`, `HTTPServer`.
 _LIKE_A_NAME = lazy_pattern(
-    r"[a-z$_][\w$]*[a-z0-9][A-Z]|[A-Z][a-z0-9]+[A-Z][\w$]*[a-z]|[A-Za-z0-9]\w*_\w|_[a-z]\w+$|"
+    r"[a-z$_][\w$]*[a-z0-9][A-Z]|[A-Z][a-z0-9]+[A-Z][\w$]*[a-z]|[A-Z]{3,}[a-z]{2}|[A-Za-z0-9]\w*_\w|_[a-z]\w+$|"
     r"[\w$]{2,}(?:\.|::|#|->)[A-Za-z_]\w"
 )
 _PLAIN_WORD = lazy_pattern(r"[A-Za-z][A-Za-z0-9]{2,40}$")

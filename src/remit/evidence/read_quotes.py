@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from remit.contract.parse import Document
-from remit.evidence.document import Headings, Segment, is_label, is_short, is_title, without_code, words
+from remit.evidence.document import Headings, Segment, has_words, is_label, is_short, is_title, without_code, words
 from remit.evidence.file_names import MAX_PATH, Exists, has_known_ending, is_placeholder, looks_like_file
 from remit.evidence.grammar import WrittenReference, cursor_reference, references_in
 from remit.evidence.line_ranges import MAX_COMMENT, line_in_comment
@@ -27,12 +27,16 @@ from remit.workspace.files import Workspace
 from remit.workspace.languages import is_written_in
 
 _CODE_MATCH = lazy_pattern(r"code match\**\s*[:：]\**\s*(`{1,3})(?!`)", re.IGNORECASE)
-#: What joins a place with the code that it has: `` `a.py:12` contains `x = 1` ``.
+#: What joins a place with the code that it has: `` `a.py:12` contains `x = 1` ``, and code with the place after it.
+_CODE_SPAN = r"(?P<mark>`{1,2})(?!`)(?P<code>[^`\n]{3,300})(?P=mark)(?!`)"
 _CONTAINS = lazy_pattern(
-    r"`?\)?\s(?:still\s)?(?:contains|reads|has|says)(?:\sthe\s(?:line|code|statement))?:?\s"
-    r"(`{1,2})(?!`)([^`\n]{3,300})\1(?!`)"
+    rf"`?\)?(?:\s(?:still\s)?(is|contains|reads|has|says)(?:\sthe\s(?:line|code|statement))?:?\s|[:：]\s|\s?[(（]|\s){_CODE_SPAN}"
 )
-_SIGN_OF_CODE = lazy_pattern(r"[=(){}\[\];<>\"']")
+_STANDS_AT = lazy_pattern(rf"{_CODE_SPAN}\s?(?:is\s)?(?:at\s|[(（])[`*]{{0,2}}\Z")
+_SIGN_OF_CODE = lazy_pattern(r"[=(){}\[\];<>\"']|\s[-+*/%&|^!]+\s|^(?:return|import|from|raise|throw|await|yield)\s")
+#: A call alone names a function, unless a verb states that the line has it.
+_CALL = lazy_pattern(r"[\w$.:#>-]{1,200}\([^()]*\)")
+_MAX_CODE = 320
 #: A name or a string alone: a value may be written in another way in the code.
 _ONLY_VALUE = lazy_pattern(r"[\w$.:#>/\\-]{1,200}(?:\(\))?|\"[^\"]*\"|'[^']*'")
 #: What joins inline code with the location after it: `` `x = 1` (a/b.py:12) ``.
@@ -125,8 +129,12 @@ def fence_claims(fence: Segment, around: Surroundings, file_above: str = "") -> 
         return
     first, above = _lines_around(fence, around)
     label = _words_above(above, around)
-    is_proposed = is_title(label, words("proposed"))
-    lines = _existing_part(fence.text.split("\n"), is_strict=around.is_strict)
+    heading = around.headings.above(fence.line)[-1:]
+    if is_title(label, words("proposed") + words("change")) and not has_words(label, words("before")):
+        return
+    if heading and is_title(heading[0].text, words("proposed")):
+        return
+    lines = _existing_part(fence.text.split("\n"))
     for part in _parts(fence, lines, first, file_above, around):
         places = [_place(written, part, fence, around.workspace) for written in part.locations]
         if is_placeholder(places[-1].path) if places else False:
@@ -139,12 +147,9 @@ def fence_claims(fence: Segment, around: Surroundings, file_above: str = "") -> 
         else:
             note, candidates = (part.note, places) if places else _outside(fence, above, around)
         has_line = any(place.line is not None for place in candidates)
-        has_own_line = any(place.line is not None for place in places)
-        if is_proposed and not (has_own_line and around.is_strict):
-            continue
         if candidates and not has_line and _is_new_file(candidates[-1], around.workspace):
             continue  # it shows what to create
-        yield from (place for place in places if place.line is not None or has_line or not is_proposed)
+        yield from places
         code = "\n".join(part.lines)
         if candidates and quote_readings(code):
             yield _quote(code, part, fence, candidates, note)
@@ -177,11 +182,6 @@ def _lines_around(fence: Segment, around: Surroundings) -> tuple[int, int]:
         first += 1
     is_apart = not around.text(fence.line - 1).strip(" \t>")
     return first, fence.line - 1 - is_apart
-
-
-def label_above(fence: Segment, around: Surroundings) -> str:
-    """Return the words that introduce a fence: the line above it without its references."""
-    return _words_above(_lines_around(fence, around)[1], around)
 
 
 def _words_above(above: int, around: Surroundings) -> str:
@@ -274,21 +274,11 @@ def is_in_language(fence: Segment, path: str) -> bool:
     return language in _NO_LANGUAGE or is_written_in(path, language)
 
 
-def _existing_part(lines: list[str], *, is_strict: bool) -> list[str]:
-    """Return the lines of a fence before a comment that introduces proposed code: `// After:`.
-
-    Nothing is left if the fence also marks the old code, unless no word excuses anything. Then a comment also does not
-    excuse code if none comes before it.
-    """
+def _existing_part(lines: list[str]) -> list[str]:
+    """Return the lines of a fence before a comment that introduces proposed code: `// After:`."""
     comments = [index for index, line in enumerate(lines) if _may_be_comment(line)]
     after = next((index for index in comments if _is_version(lines[index], "after")), None)
-    if after is None:
-        return lines
-    if is_strict:
-        has_code = any(line.strip() for number, line in enumerate(lines[:after]) if number not in comments)
-        return lines[:after] if has_code else lines
-    has_before = any(_is_version(lines[index], "before") for index in comments if index < after)
-    return [] if has_before else lines[:after]
+    return lines if after is None else lines[:after]
 
 
 def _is_version(line: str, group: str) -> bool:
@@ -447,7 +437,9 @@ def _is_new_file(place: Claim, workspace: Workspace | None) -> bool:
 
 def inline_quotes(segment: Segment, above: list[Claim], places: list[Claim]) -> Iterator[Claim]:
     """Yield the quotes of a line: `Code match: ...` with the nearest reference, and the code after a place."""
+    matched: set[str] = set()
     for start, end, text in _code_matches(segment.text):
+        matched.add(text)
         before = [place for place in places if place.start < start]
         after = next((place for place in places if place.start >= end), None)
         is_linked = after is not None and bool(_LINKED.match(segment.text[end : after.start][:20]))
@@ -455,7 +447,7 @@ def inline_quotes(segment: Segment, above: list[Claim], places: list[Claim]) -> 
         if place is not None and quote_readings(text):
             yield _inline_quote(place, text, segment)
     for place, text in _contained(segment.text, places):
-        if quote_readings(text):
+        if text not in matched and quote_readings(text):
             yield _inline_quote(place, text, segment)
 
 
@@ -470,11 +462,17 @@ def _contained(text: str, places: list[Claim]) -> Iterator[tuple[Claim, str]]:
 
     A name or a string alone is not a quote.
     """
-    for place in places:
-        match = _CONTAINS.match(text, place.end) if place.line is not None else None
-        code = match[2].strip() if match is not None else ""
-        if _SIGN_OF_CODE.search(code) and not _ONLY_VALUE.fullmatch(code):
-            yield place, code
+    for place in places if "`" in text else ():
+        if place.line is None:
+            continue
+        after = _CONTAINS.match(text, place.end)
+        before = _STANDS_AT.search(text, max(0, place.start - _MAX_CODE), place.start)
+        written = [(after["code"], after[1]) if after else ("", ""), (before["code"], "") if before else ("", "")]
+        for code, verb in written:
+            code = code.strip()  # noqa: PLW2901
+            is_code = _SIGN_OF_CODE.search(code) is not None and not _ONLY_VALUE.fullmatch(code)
+            if is_code and (verb or not _CALL.fullmatch(code)):
+                yield place, code
 
 
 def _code_matches(text: str) -> Iterator[tuple[int, int, str]]:

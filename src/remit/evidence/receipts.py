@@ -26,7 +26,6 @@ from remit.evidence.commands import (
 )
 from remit.evidence.find_runs import find_runs
 from remit.evidence.model import WHOLE, Seen, Span
-from remit.evidence.signals import BUILT_FOLDERS
 from remit.lazy import lazy_pattern
 from remit.workspace.paths import is_absolute, normalize_path
 from remit.workspace.snapshot import Snapshot
@@ -45,6 +44,12 @@ _PROSE = (".md", ".markdown", ".rst")
 AGENT_TOOLS = ("Agent", "Task", "spawn_agent")
 #: The tool name of a program of the agent that calls tools, if it is not known which.
 SCRIPT = "Script"
+#: Folders of files that are built, installed or written at run time.
+_BUILT_FOLDERS = frozenset(
+    """
+    node_modules dist build out target coverage .next .venv venv __pycache__ vendor .cache tmp logs generated
+    """.split()  # noqa: SIM905 (a column of words reads better than a list of strings)
+)
 
 
 class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -276,7 +281,7 @@ class SessionRecord:
             return False
         full = _full(name, cwd)
         inside = [path for folder in self._folders(cwd) if (path := normalize_path(full, folder)) is not None]
-        return bool(inside) and all(BUILT_FOLDERS.isdisjoint(path.split("/")) for path in inside)
+        return bool(inside) and all(_BUILT_FOLDERS.isdisjoint(path.split("/")) for path in inside)
 
     def _folders(self, cwd: str | None) -> Iterable[str]:
         """Return the folders of the project: those that the first call and this one were made in."""

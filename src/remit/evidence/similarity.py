@@ -170,7 +170,7 @@ def difference_of(quoted: str, file: SourceFile, first: int, last: int) -> Diffe
     )
     if score < _NEAR_LINE:
         return Difference(_cut(quoted, 0))
-    actual = lines[-nearest]
+    actual = " ".join(file.shown_lines(-nearest, -nearest)[0].split())
     start = common_start(quoted, actual)
     return Difference(_cut(quoted, start), _cut(actual, start), -nearest)
 

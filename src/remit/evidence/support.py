@@ -26,7 +26,7 @@ RUBRIC: dict[str, str] = {
     "low": "little evidence; name your assumptions",
     "ask for clarification": "speculation; state the question that has to be answered first",
 }
-_WORTH = {"verified": 1.0, "exists": 1.0, "abbreviated": 1.0, "relocated": 0.5}
+_WORTH = {"verified": 1.0, "exists": 1.0, "relocated": 0.5}
 
 
 def supported_confidence(evidence: Evidence, receipts: ReceiptIndex) -> float | None:

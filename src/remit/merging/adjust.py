@@ -44,9 +44,9 @@ _VERDICTS = (None, "accept", "revise", "reject")
 UNSCORED = 70.0
 QUOTE_LOST = "the quoted code does not exist there"
 #: The outcomes of evidence that holds.
-_HOLDING: frozenset[Outcome] = frozenset({"verified", "exists", "abbreviated", "relocated"})
+_HOLDING: frozenset[Outcome] = frozenset({"verified", "exists", "relocated"})
 _PENALTY: dict[Outcome, float] = {"relocated": 10.0}
-_FAILED: frozenset[Outcome] = frozenset({"missing-file", "out-of-range", "outside", "mismatch"})
+_FAILED: frozenset[Outcome] = frozenset({"missing-file", "out-of-range", "mismatch"})
 _FAILED_PENALTY = 20.0
 _MIN_FINGERPRINT = 10
 #: The most characters of a status that does not exist.

@@ -19,7 +19,7 @@ from remit.clients.transcripts.reading import read_transcripts
 from remit.configuration import Configuration, load
 from remit.contract.kinds import KINDS
 from remit.errors import UsageError
-from remit.evidence.model import Reliability
+from remit.evidence.model import TextKind
 from remit.evidence.sources import Sources, open_sources
 from remit.operations.declaration import CLI, PROGRAMS, described
 from remit.reports.shapes import CheckShape, FixShape, check_shape
@@ -95,7 +95,6 @@ Transcripts = Annotated[
     described("A transcript of the session that produced the text.", on=CLI, option="--transcript", metavar="PATH"),
 ]
 RequireClaims = Annotated[bool, described("Exit with 1 if a text has no claims.", on=CLI)]
-EveryClaim = Annotated[bool, described("Show every claim, not only those that fail or are worth a look.", on=CLI)]
 
 
 class Verify(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,9 +121,10 @@ class Verify(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     transcripts: Transcripts = []
     require_claims: RequireClaims = False
-    claims: EveryClaim = False
-    strict: Annotated[bool, described("Let accusations fail that are only worth a look.", on=CLI)] = False
-    only: Annotated[Reliability, described("Hide accusations that are less reliable.", on=CLI)] = "look"
+    every: Annotated[bool, described("List every claim, not only those that fail.", on=CLI, option="--all")] = False
+    strict: Annotated[bool, described("Treat the text as a report: every claim that does not hold fails.", on=CLI)] = (
+        False
+    )
     explain: Annotated[
         str | None,
         described("Show how a claim was judged: a line, a location or words of it.", on=CLI, metavar="CLAIM"),
@@ -169,19 +169,18 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     select: Annotated[list[str], described("Check only this rule, code or family.", on=CLI, metavar="RULE")] = []
     ignore: Annotated[list[str], described("Skip this rule, code or family.", on=CLI, metavar="RULE")] = []
     require_claims: RequireClaims = False
-    claims: EveryClaim = False
     form: Annotated[Literal["text", "json", "github"], described("The output format.", on=CLI, option="--format")] = (
         "text"
     )
 
 
 def verify_options(wanted: Verify) -> Options:
-    """Return the options: which accusations fail. What is hidden does not fail."""
-    if wanted.strict and wanted.only != "look":
-        raise UsageError(f"--strict lets all accusations fail, and --only {wanted.only} hides some; use one of them")
-    if wanted.strict:
-        return replace(CLAIMS_OPTIONS, least="look")
-    return replace(CLAIMS_OPTIONS, least="certain") if wanted.only == "certain" else CLAIMS_OPTIONS
+    """Return the options: what the texts are, which decides what fails."""
+    is_project = not wanted.paths and wanted.text is None and wanted.path == "-"
+    text: TextKind | None = "project" if is_project else None
+    if wanted.strict or wanted.affected_by is not None:
+        text = "report" if wanted.strict else "document"
+    return replace(CLAIMS_OPTIONS, text=text)
 
 
 def check_options(wanted: Check, configured: Configuration) -> Options:
@@ -197,7 +196,7 @@ def check_options(wanted: Check, configured: Configuration) -> Options:
         select=tuple(wanted.select or configured["check.select"]),
         ignore=tuple(wanted.ignore or configured["check.ignore"]),
         scope=tuple(wanted.scope),
-        with_history=profile == "claims",
+        text="report",
     ).validated()
 
 
@@ -294,7 +293,7 @@ def _path_in(root: Path, name: str) -> str:
 def _proposed(text: NamedText, affected: Affected, options: Options, sources: Sources) -> list[FixShape]:
     """Return what `--fix` would correct of the reported claims."""
     claims = (claim for verdict in affected.verdicts for claim in verdict.evidence.checked)
-    reported = {(claim.at, claim.text) for claim in claims if claim.reliability is not None}
+    reported = {(claim.at, claim.text) for claim in claims}
     if text.file is None or not reported:
         return []
     fixed = fix_source(text.source, text.name, options, sources, affected.whole)

@@ -1,58 +1,32 @@
-"""What every report states about a claim: the rule that it breaks, the sentence with its reason, and the truth.
-
-A claim accuses the text if it has a reliability. Certain and likely accusations fail; the others are worth a look.
-"""
+"""What every report states about a claim: the rule that it breaks, the sentence with its reason, and the truth."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from remit.evidence.claims import ClaimEntry
-from remit.evidence.judge import reliabilities, share_right
-from remit.evidence.model import RELIABILITIES, Location, Reliability, format_location
+from remit.evidence.model import Location, format_location
 
-#: A share of fewer judged accusations than this states nothing.
-_MIN_JUDGED = 10
 #: What was found if a claim states nothing that can be compared.
-_THINGS = {"command": "the command", "test": "the test", "commit": "the commit"}
-
-
-def is_shown(entry: ClaimEntry, only: Reliability) -> bool:
-    """Return whether an accusation is at least as reliable as `only`."""
-    return entry.reliability is not None and RELIABILITIES.index(entry.reliability) <= RELIABILITIES.index(only)
-
-
-def worth_a_look(claims: Iterable[ClaimEntry], only: Reliability = "look") -> list[ClaimEntry]:
-    """Return the accusations that do not fail, as far as they are at least as reliable as `only`."""
-    return [entry for entry in claims if not entry.fails and is_shown(entry, only)]
+_THINGS = {"command": "the command", "test": "the test"}
 
 
 def unchecked_lines(claims: Iterable[ClaimEntry]) -> list[str]:
     """Return a line for each claim that could not be checked, with the reason."""
-    return [
-        f"line {entry.at}: {message_of(entry)}"
-        for entry in claims
-        if entry.outcome == "unchecked" and entry.reliability is None
-    ]
+    return [f"line {entry.at}: {message_of(entry)}" for entry in claims if entry.outcome == "unchecked"]
 
 
 def rule_of(entry: ClaimEntry) -> str:
-    """Return the name of the rule that an accusation breaks, or would break if it were reliable enough."""
+    """Return the name of the rule that a claim breaks if it fails."""
     if entry.outcome == "outdated":
         return "reference-outdated"
-    if entry.kind in ("command", "test", "commit"):
+    if entry.kind in ("command", "test"):
         return f"{entry.kind}-missing"
     if entry.kind in ("change", "run"):
         return "change-unseen" if entry.kind == "change" else "test-run-unseen"
     if entry.kind == "quote" and entry.outcome in ("mismatch", "relocated"):
         return f"quote-{entry.outcome}"
     return "symbol-missing" if entry.outcome == "mismatch" else f"reference-{entry.outcome}"
-
-
-def share_text(reason: str) -> str:
-    """Return how often accusations with this reason are right: `right in 6 of 10`. Empty: it is not known."""
-    right, judged = share_right(reason)
-    return f"right in {right} of {judged}" if judged >= _MIN_JUDGED else ""
 
 
 def cited_text(entry: ClaimEntry) -> str:
@@ -63,15 +37,12 @@ def cited_text(entry: ClaimEntry) -> str:
 
 
 def why_text(entry: ClaimEntry) -> str:
-    """Return why a claim has its outcome, or what exists. For what is worth a look, also how often that is right."""
+    """Return why a claim has its outcome, or what exists."""
     if entry.reason == "location-only":
         exists = _THINGS.get(entry.kind) or ("the path" if entry.line is None else "the line")
         is_range = entry.line is not None and entry.end_line is not None
         return " · ".join(filter(None, ("the lines exist" if is_range else f"{exists} exists", entry.why)))
-    # The counts are those of all accusations with this reason; what lowers its reliability makes this one another case.
-    is_usual = entry.reliability == "look" == reliabilities().get(entry.reason) and not entry.signals
-    share = share_text(entry.reason) if is_usual else ""
-    return f"{entry.why} ({share})" if share else entry.why
+    return entry.why
 
 
 def found_text(entry: ClaimEntry) -> str:

@@ -1,11 +1,11 @@
-"""Print how claims were judged: what was read, the facts that were found, the signals that fired, and the judgement."""
+"""Print how claims were judged: what was read, the facts that were found, and the judgement."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from remit.checking import Verdict
-from remit.evidence.claims import ClaimEntry, claims_of, explain
+from remit.evidence.claims import ACCUSING, ClaimEntry, claims_of, explain
 from remit.evidence.model import (
     REFERENCES,
     Checked,
@@ -49,7 +49,6 @@ _RESOLVED = {
 _PLACES = {
     "cited": "at the cited lines",
     "file": "elsewhere in the file",
-    "other": "in another file",
     "nowhere": "not found",
     "empty": "there is no code to compare",
     "skipped": "too large to compare",
@@ -146,7 +145,7 @@ def _entry_fields(entry: ClaimEntry) -> Fields:
     yield "kind", entry.kind
     if entry.path:
         yield "cited", format_location(Location(entry.path, entry.line), entry.end_line)
-    judgement = Judgement(entry.outcome, entry.reliability, entry.reason, entry.found, fails=entry.fails)
+    judgement = Judgement(entry.outcome, entry.reason, entry.found, fails=entry.fails)
     yield from _judgement_fields(judgement, entry.why)
 
 
@@ -169,7 +168,7 @@ def _file_fields(checked: Checked) -> Fields:
             "some": "some of its folders are here",
             "none": "no folder of it is here",
         }
-        state = f"{state}; {folders[facts.folders]}" + ("; git ignores it" if facts.is_ignored else "")
+        state = f"{state}; {folders[facts.folders]}"
     yield "file", f"{state}: {facts.elsewhere}" if facts.elsewhere else state
     if facts.state == "file":
         candidates = ", ".join(facts.candidates[:_MAX_LISTED])
@@ -210,21 +209,13 @@ def _history_fields(facts: Facts) -> Fields:
         return
     changed = f"; changed in {then.changed_in[:12]}" if then.changed_in else ""
     today = f"; now at {format_location(then.found)}" if then.found is not None else ""
-    record = "; the text is a record of its day" if facts.is_of_record else ""
     verb = "only the file was in" if then.is_file_only else "true in"
-    yield "history", f"{verb} {then.commit[:12]} ({then.date[:10]}){changed}{today}{record}"
+    yield "history", f"{verb} {then.commit[:12]} ({then.date[:10]}){changed}{today}"
 
 
 def _judgement_fields(judgement: Judgement, why: str) -> Fields:
-    if judgement.signals:
-        yield "signals", f"{', '.join(judgement.signals)} (each lowers the reliability)"
-    elif judgement.reliability is not None:
-        yield "signals", "none"
-    reliability = f", {judgement.reliability}" if judgement.reliability else ""
-    effect = ""
-    if judgement.reliability is not None:
-        effect = ": it fails" if judgement.fails else ": worth a look"
-    yield "outcome", f"{judgement.outcome}{reliability}{effect}"
+    effect = ": it fails" if judgement.fails else ": it does not fail here" if judgement.outcome in ACCUSING else ""
+    yield "outcome", f"{judgement.outcome}{effect}"
     yield "reason", f"{judgement.reason}: {why}" if why else judgement.reason
     if judgement.found is not None:
         yield "instead", format_location(judgement.found, judgement.found_end)

@@ -9,9 +9,8 @@ import msgspec
 
 from remit.checking import Verdict
 from remit.evidence.claims import claims_of
-from remit.evidence.model import Reliability
 from remit.merging.merge_data import Merge, MergedFinding
-from remit.reports.accusations import message_of, rule_of, unchecked_lines, worth_a_look
+from remit.reports.accusations import unchecked_lines
 from remit.reports.layout import escape_control
 from remit.reports.shapes import FixShape, check_shape
 from remit.rules.base import Violation
@@ -60,15 +59,15 @@ def merge_json_parts(merge: Merge) -> Iterator[str]:
     return json_parts(shell, {"findings": merge.findings, "dropped": merge.dropped})
 
 
-def check_github(verdicts: Sequence[Verdict], *, require_claims: bool = False, only: Reliability = "look") -> str:
-    """Return one workflow command per violation, and notices for what is worth a look or not checked; maybe empty.
+def check_github(verdicts: Sequence[Verdict], *, require_claims: bool = False) -> str:
+    """Return one workflow command per violation, and notices for what was not checked; maybe empty.
 
-    `require_claims`: a text without claims fails. `only` leaves out accusations that are less reliable.
+    `require_claims`: a text without claims fails.
     """
-    return "\n".join(line for verdict in verdicts for line in _lines(verdict, only, require_claims=require_claims))
+    return "\n".join(line for verdict in verdicts for line in _lines(verdict, require_claims=require_claims))
 
 
-def _lines(verdict: Verdict, only: Reliability, *, require_claims: bool) -> Iterator[str]:
+def _lines(verdict: Verdict, *, require_claims: bool) -> Iterator[str]:
     if require_claims and verdict.accepted and _has_no_claims(verdict):
         yield f"::error file={_property(verdict.path)},line=1,title=no claims found::{_data(NO_CLAIMS)}"
     for violation in verdict.violations:
@@ -77,12 +76,6 @@ def _lines(verdict: Verdict, only: Reliability, *, require_claims: bool) -> Iter
         yield (
             f"::{_COMMAND[violation.level]} file={_property(verdict.path)},line={violation.line},"
             f"title={_property(title)}::{_data(message)}"
-        )
-    for entry in worth_a_look(claims_of(verdict.evidence), only):
-        title = f"worth a look ({rule_of(entry)})"
-        yield (
-            f"::notice file={_property(verdict.path)},line={entry.at},"
-            f"title={_property(title)}::{_data(message_of(entry))}"
         )
     if unchecked := unchecked_lines(claims_of(verdict.evidence)):
         yield f"::notice file={_property(verdict.path)},line=1,title=not checked::{_data('; '.join(unchecked))}"

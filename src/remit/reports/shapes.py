@@ -11,7 +11,7 @@ import msgspec
 from remit.checking import Decision, NotRun, Recorded, Scores, Verdict
 from remit.contract.profiles import Level
 from remit.contract.result_data import SCHEMA, STATUSES, Result
-from remit.evidence.claims import ClaimEntry, claims_of, count_outcomes, count_reliabilities
+from remit.evidence.claims import ClaimEntry, claims_of, count_outcomes
 from remit.evidence.model import (
     Checked,
     ClaimKind,
@@ -19,7 +19,6 @@ from remit.evidence.model import (
     Location,
     Outcome,
     QuoteMatching,
-    Reliability,
     Seen,
     Then,
 )
@@ -56,14 +55,14 @@ class ClaimShape(msgspec.Struct):
     path: str
     line: int | None
     end_line: int | None
-    #: The symbol, command, test or commit.
+    #: The symbol, command or test.
     name: str
     outcome: Outcome
-    #: How far an accusation can be trusted; null for a claim that is not accused.
-    reliability: Reliability | None
     #: A stable word for the reason, and the reason as a sentence.
     reason: str
     why: str
+    #: Whether it fails in this kind of text.
+    fails: bool
     found: Location | None
     #: For an outdated claim: when it held.
     then: ThenShape | None
@@ -82,7 +81,6 @@ class ReferenceShape(msgspec.Struct):
     at: int
     #: For an ambiguous reference: up to five of the files that may be meant.
     candidates: Sequence[str] = ()
-    reliability: Reliability | None = None
     reason: str = ""
     then: ThenShape | None = None
 
@@ -101,7 +99,6 @@ class QuoteShape(msgspec.Struct):
     #: For a mismatch: the first line that differs, quoted and actual.
     difference: Difference | None = None
     how: QuoteMatching | None = None
-    reliability: Reliability | None = None
     reason: str = ""
     then: ThenShape | None = None
 
@@ -172,8 +169,6 @@ class SummaryShape(msgspec.Struct):
     #: The number of claims: the lists `claims` of all results together.
     claims: int
     claims_by_outcome: dict[Outcome, int]
-    #: The number of accusations of each reliability.
-    claims_by_reliability: dict[Reliability, int]
     #: The checkout that claims were checked against; null without a checkout.
     repository: str | None = None
 
@@ -249,9 +244,9 @@ def _claim(entry: ClaimEntry) -> ClaimShape:
         end_line=entry.end_line,
         name=entry.name,
         outcome=entry.outcome,
-        reliability=entry.reliability,
         reason=entry.reason,
         why=entry.why or why_text(entry),
+        fails=entry.fails,
         found=entry.found,
         then=_then(entry.then),
     )
@@ -268,7 +263,6 @@ def _reference(reference: Checked) -> ReferenceShape:
         seen=reference.opened,
         at=reference.at,
         candidates=reference.candidates,
-        reliability=reference.reliability,
         reason=reference.reason,
         then=_then(reference.then),
     )
@@ -285,7 +279,6 @@ def _quote(quote: Checked) -> QuoteShape:
         how=quote.match,
         match=quote.match,
         difference=quote.difference,
-        reliability=quote.reliability,
         reason=quote.reason,
         then=_then(quote.then),
     )
@@ -308,7 +301,6 @@ def summary(verdicts: Sequence[Verdict]) -> SummaryShape:
         violations={"L1": levels["L1"], "L2": levels["L2"], "L3": levels["L3"]},
         claims=len(claims),
         claims_by_outcome=count_outcomes(claims),
-        claims_by_reliability=count_reliabilities(claims),
     )
 
 

@@ -10,13 +10,12 @@ from collections.abc import Iterator, Sequence
 
 from remit.checking import Decision, Verdict
 from remit.contract.profiles import Level
-from remit.evidence.claims import HOLDING, ClaimEntry, claims_of, count_outcomes
+from remit.evidence.claims import ClaimEntry, claims_of, count_outcomes
 from remit.evidence.model import Location, Outcome, format_location
 from remit.merging.merge_data import MergedFinding
 from remit.reports.accusations import cited_text, found_text, why_text
 from remit.reports.layout import Line, Piece, display_width, escape_control, shorten_text, wrap_text
 from remit.rules.base import Violation
-from remit.secrets.scan import redact_lines
 from remit.workspace.files import SourceFile, Workspace
 
 STYLES: dict[Decision, str] = {"accept": "bold green", "revise": "bold yellow", "reject": "bold red"}
@@ -24,8 +23,6 @@ LEVEL_STYLES: dict[Level, str] = {"L1": "bold red", "L2": "yellow", "L3": "cyan"
 OUTCOME_STYLES: dict[Outcome, str] = {
     "verified": "green",
     "exists": "green",
-    "abbreviated": "green",
-    "ambiguous": "yellow",
     "planned": "cyan",
     "unchecked": "dim",
     "unseen": "yellow",
@@ -33,7 +30,6 @@ OUTCOME_STYLES: dict[Outcome, str] = {
     "outdated": "yellow",
     "missing-file": "bold red",
     "out-of-range": "bold red",
-    "outside": "bold red",
     "mismatch": "bold red",
     "contradicted": "bold red",
 }
@@ -48,13 +44,12 @@ def check_text_lines(
     columns: int = 80,
     workspace: Workspace | None = None,
     *,
-    every_claim: bool = False,
     dismissed: Sequence[Sequence[MergedFinding]] = (),
 ) -> Iterator[Line]:
     """Yield the lines of the report. `dismissed` has the dismissed findings of each verdict."""
     for verdict, findings in zip(verdicts, dismissed or [()] * len(verdicts), strict=True):
         yield from _verdict(verdict, columns)
-        yield from claim_lines(verdict, workspace, columns, every=every_claim)
+        yield from claim_lines(verdict, workspace, columns)
         yield from _dismissed(findings, columns)
         if verdict.violations:
             yield []
@@ -180,14 +175,14 @@ def _not_run(verdicts: Sequence[Verdict], columns: int) -> Iterator[Line]:
             yield [Piece(row, "dim")]
 
 
-def claim_lines(verdict: Verdict, workspace: Workspace | None, columns: int, *, every: bool) -> Iterator[Line]:
-    """Yield the claims that do not hold, or all claims, each with what was found instead."""
+def claim_lines(verdict: Verdict, workspace: Workspace | None, columns: int) -> Iterator[Line]:
+    """Yield the claims that fail, each with what was found instead."""
     claims = claims_of(verdict.evidence)
     if not claims:
         return
     yield from _counted(count_outcomes(claims), columns)
     for entry in claims:
-        if every or entry.outcome not in HOLDING:
+        if entry.fails:
             yield from _row(entry, columns)
             if entry.found is not None and workspace is not None and entry.outcome != "verified":
                 yield from _excerpt(entry.found, workspace, columns)
@@ -210,24 +205,20 @@ def _counted(counts: dict[Outcome, int], columns: int) -> Iterator[Line]:
 
 
 def _row(entry: ClaimEntry, columns: int) -> Iterator[Line]:
-    """Yield a claim, its reason and what was found. What is only worth a look is dim."""
-    is_dim = entry.reliability is not None and not entry.fails
+    """Yield a claim, its reason and what was found."""
     head = f"    line {entry.at:<4} "
     margin = " " * (len(head) + 1)
     yield [
         Piece(head, "dim"),
-        Piece(f"{entry.outcome:<13} ", "dim" if is_dim else OUTCOME_STYLES[entry.outcome]),
-        Piece(escape_control(cited_text(entry)), "dim" if is_dim else ""),  # whole: it has the path and the line
+        Piece(f"{entry.outcome:<13} ", OUTCOME_STYLES[entry.outcome]),
+        Piece(escape_control(cited_text(entry))),  # whole: it has the path and the line
     ]
     why = why_text(entry)
-    if is_dim:
-        why = f"worth a look: {why}"
     for row in wrap_text(escape_control(why), columns, len(margin), keeps_paths=True) if why else ():
         yield [Piece(row, "dim")]
     if suggestion := found_text(entry):
-        style = "dim" if is_dim else "yellow"
         yield from (
-            [Piece(row, style)]
+            [Piece(row, "yellow")]
             for row in wrap_text(f"→ {escape_control(suggestion)}", columns, len(margin), keeps_paths=True)
         )
 
@@ -237,8 +228,7 @@ def _excerpt(location: Location, workspace: Workspace, columns: int) -> Iterator
     if location.line is None or not isinstance(file, SourceFile):
         return
     first = max(1, location.line - _AROUND)
-    shown = redact_lines(file.lines, first - 1, min(location.line + _AROUND, len(file.lines)))
-    for number, text in enumerate(shown, first):
+    for number, text in enumerate(file.shown_lines(first, location.line + _AROUND), first):
         mark = ">" if number == location.line else " "
         style = "" if number == location.line else "dim"
         yield [

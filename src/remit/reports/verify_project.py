@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from remit.checking import Verdict
-from remit.evidence.claims import ClaimEntry, claims_of, claims_text
-from remit.evidence.model import Reliability
-from remit.reports.accusations import cited_text, found_text, is_shown, why_text
+from remit.evidence.claims import ACCUSING, ClaimEntry, claims_of, claims_text
+from remit.reports.accusations import cited_text, found_text, why_text
 from remit.reports.layout import Line, Piece, display_width, escape_control, format_count, shorten_text, wrap_text
 from remit.reports.verdict_text import OUTCOME_STYLES
 from remit.reports.verify_text import history_problems
@@ -17,14 +16,11 @@ _INDENT = "  "
 _MARGIN = 6
 #: A reason is cut after this many columns; it may contain long lines of code.
 _MAX_WHY = 400
-#: Of a change, at most this many claims of a document that are worth a look are listed; else they are only counted.
-_MAX_LOOK = 5
 
 
 class _Document(NamedTuple):
     path: str
     failing: list[ClaimEntry]
-    look: list[ClaimEntry]
 
     @property
     def order(self) -> tuple[bool, int, str]:
@@ -32,27 +28,16 @@ class _Document(NamedTuple):
         return not self.failing, -len(self.failing), self.path
 
 
-def project_lines(
-    verdicts: Sequence[Verdict], columns: int | None, *, root: str, change: str = "", only: Reliability = "look"
-) -> Iterator[Line]:
+def project_lines(verdicts: Sequence[Verdict], columns: int | None, *, root: str, change: str = "") -> Iterator[Line]:
     """Yield the lines of the report. Without `columns`, for a pipe, each claim is one line that names its document.
 
     `change` states what a change made false, if only that is reported.
     """
-    documents = sorted((_document(verdict, only) for verdict in verdicts), key=lambda document: document.order)
+    documents = sorted((_document(verdict) for verdict in verdicts), key=lambda document: document.order)
     for document in documents:
         if document.failing:
             yield from _failing(document, columns)
     yield from _unreadable(verdicts, columns)
-    looked = [document for document in documents if document.look]
-    if looked:
-        yield [Piece(f"worth a look ({sum(len(document.look) for document in looked):,})", "bold")]
-        for document in looked:
-            listed = document.look[:_MAX_LOOK] if change else []
-            yield from (_row(document.path, entry, columns, is_dim=True) for entry in listed)
-            if hidden := len(document.look) - len(listed):
-                count = format_count(hidden, "more claim" if listed else "claim")
-                yield [Piece(f"{_INDENT}{escape_control(document.path)}: {count}", "dim")]
     yield from _summary(verdicts, documents, columns, root, change)
 
 
@@ -66,10 +51,9 @@ def _unreadable(verdicts: Sequence[Verdict], columns: int | None) -> Iterator[Li
             yield [Piece(escape_control(verdict.path), "bold"), Piece("  unreadable", "red"), Piece(shown)]
 
 
-def _document(verdict: Verdict, only: Reliability) -> _Document:
-    claims = [entry for entry in claims_of(verdict.evidence) if is_shown(entry, only)]
-    failing = sorted((entry for entry in claims if entry.fails), key=lambda e: (e.outcome != "outdated", e.at))
-    return _Document(verdict.path, failing, [entry for entry in claims if not entry.fails])
+def _document(verdict: Verdict) -> _Document:
+    failing = [entry for entry in claims_of(verdict.evidence) if entry.fails]
+    return _Document(verdict.path, sorted(failing, key=lambda entry: (entry.outcome != "outdated", entry.at)))
 
 
 def _failing(document: _Document, columns: int | None) -> Iterator[Line]:
@@ -84,7 +68,7 @@ def _failing(document: _Document, columns: int | None) -> Iterator[Line]:
         yield from _entry(entry, columns)
 
 
-def _row(path: str, entry: ClaimEntry, columns: int | None, *, is_dim: bool = False) -> Line:
+def _row(path: str, entry: ClaimEntry, columns: int | None) -> Line:
     """Return a claim as one line with its document, of any length in a pipe."""
     truth = _truth(entry)
     text = f"  {escape_control(cited_text(entry))}{f'  {truth}' if truth else ''}"
@@ -92,13 +76,7 @@ def _row(path: str, entry: ClaimEntry, columns: int | None, *, is_dim: bool = Fa
     if columns is not None:
         used = display_width(place) + display_width(entry.outcome) + 4
         text = shorten_text(text, max(20, columns - used))
-    style = "yellow" if is_dim else OUTCOME_STYLES[entry.outcome]
-    return [
-        Piece(f"{_INDENT * is_dim}{place}", "dim" if is_dim else "bold"),
-        Piece("  "),
-        Piece(entry.outcome, style),
-        Piece(text),
-    ]
+    return [Piece(place, "bold"), Piece("  "), Piece(entry.outcome, OUTCOME_STYLES[entry.outcome]), Piece(text)]
 
 
 def _entry(entry: ClaimEntry, columns: int) -> Iterator[Line]:
@@ -130,7 +108,7 @@ def _summary(
     for row in wrap_text(text, columns) if columns is not None else [text]:
         yield [Piece(row, "bold" if not failing else "bold red")]
     notes = [*history_problems(verdicts), f"checked against {escape_control(root)}, the files on disk"]
-    if not change and any(document.look for document in documents):
-        notes.append("`remit verify FILE` lists what is worth a look")
+    if not change and any(entry.outcome in ACCUSING and not entry.fails for entry in claims):
+        notes.append("`remit verify FILE --all` lists what does not fail, too")
     for note in notes:
         yield from ([Piece(row, "dim")] for row in (wrap_text(note, columns) if columns is not None else [note]))

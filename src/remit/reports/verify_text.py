@@ -10,18 +10,13 @@ from urllib.parse import quote
 from remit.checking import Verdict
 from remit.contract.profiles import Level
 from remit.evidence.claims import ACCUSING, HOLDING, ClaimEntry, claims_of, claims_text, summary_parts
-from remit.evidence.model import Reliability
 from remit.evidence.similarity import common_start
 from remit.lazy import lazy_pattern
 from remit.reports.accusations import (
     cited_text,
     found_text,
-    is_shown,
-    message_of,
-    rule_of,
     unchecked_lines,
     why_text,
-    worth_a_look,
 )
 from remit.reports.formats import NO_CLAIMS, format_json
 from remit.reports.layout import Line, Piece, display_width, escape_control, format_count, shorten_text, wrap_text
@@ -34,12 +29,10 @@ _SARIF_LEVELS: dict[Level, str] = {"L1": "error", "L2": "warning", "L3": "note"}
 _SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 #: Rules whose violations are not the outcome of one claim.
 _OTHER_RULES = frozenset({"unreadable", "self-conflict", "no-tool-calls"})
-#: Outcomes that neither hold nor accuse the text, and that the text can avoid.
-_UNDECIDED = frozenset({"ambiguous", "unseen"})
 _SUMMARY_STYLES: dict[str, str] = {
     **{outcome: style for outcome, style in OUTCOME_STYLES.items()},  # noqa: C416 (the keys become plain strings)
     "wrong": "bold red",
-    "worth a look": "yellow",
+    "not failing": "yellow",
 }
 _MARGIN = 4
 #: On a terminal, at most this many entries of a group are listed, unless all claims are.
@@ -67,7 +60,6 @@ class Entry(NamedTuple):
     found: str = ""
     #: A line of the text and the line of the code that it should be.
     difference: tuple[str, str] | None = None
-    is_dim: bool = False
 
     @property
     def truth(self) -> str:
@@ -80,56 +72,26 @@ class Entry(NamedTuple):
         return self._replace(why=self.why.partition("; the quote has")[0]).truth if self.difference else self.truth
 
 
-#: The heading of the first group on a terminal.
-_CERTAIN = "wrong"
-#: The heading with `--strict`: what is worth a look fails, too.
-_STRICT = "worth a look, failing"
-
-
 class Group(NamedTuple):
-    """Entries of the same reliability. The first group has no heading."""
+    """Entries below one heading."""
 
     heading: str
     entries: list[Entry]
 
 
-def groups_of(verdicts: Sequence[Verdict], only: Reliability = "look", *, every: bool = False) -> list[Group]:
-    """Return what the report lists: certain and likely accusations, and what is worth a look.
-
-    `only` leaves out accusations that are less reliable. With `every`, what is not decided and the other claims follow.
-    """
+def groups_of(verdicts: Sequence[Verdict], *, every: bool = False) -> list[Group]:
+    """Return what the report lists: what fails, and with `every`, also what does not."""
     listed = [(verdict, entry) for verdict in verdicts for entry in claims_of(verdict.evidence)]
-    accused = {
-        reliability: [_of_claim(verdict, entry) for verdict, entry in listed if entry.reliability == reliability]
-        for reliability in ("certain", "likely", "look")
-    }
-    undecided = [_of_claim(*pair) for pair in listed if every and _is_undecided(pair[1])]
-    others = [_of_claim(*pair) for pair in listed if every and not _is_accused_or_undecided(pair[1])]
     violations = [
         _of_violation(verdict, violation)
         for verdict in verdicts
         for violation in verdict.violations
         if violation.rule in _OTHER_RULES
     ]
-    groups = [
-        Group("", [*violations, *accused["certain"]]),
-        Group("likely wrong", accused["likely"] if only != "certain" else []),
-        Group(
-            "worth a look" if not any(entry.fails for _, entry in listed if entry.reliability == "look") else _STRICT,
-            [entry._replace(style="yellow", is_dim=True) for entry in accused["look"]] if only == "look" else [],
-        ),
-        Group("not decided", undecided),
-        Group("other claims", others),
-    ]
+    failing = [_of_claim(*pair) for pair in listed if pair[1].fails]
+    others = [_of_claim(*pair) for pair in listed if every and not pair[1].fails]
+    groups = [Group("wrong", [*violations, *failing]), Group("other claims", others)]
     return [group for group in groups if group.entries]
-
-
-def _is_undecided(entry: ClaimEntry) -> bool:
-    return entry.reliability is None and entry.outcome in _UNDECIDED
-
-
-def _is_accused_or_undecided(entry: ClaimEntry) -> bool:
-    return entry.reliability is not None or entry.outcome in _UNDECIDED
 
 
 def _of_claim(verdict: Verdict, entry: ClaimEntry) -> Entry:
@@ -159,33 +121,31 @@ def verify_lines(
     *,
     root: str = "",
     every: bool = False,
-    only: Reliability = "look",
     fixes: Sequence[FixShape] = (),
 ) -> Iterator[Line]:
     """Yield the lines of the report. Without `columns`, for a pipe, each entry is one line of any length.
 
-    `root` is the checkout. `every` lists all claims, and `only` leaves out accusations that are less reliable.
+    `root` is the checkout. `every` lists all claims.
     """
     for fix in fixes:
         yield from _entry(Entry(fix.path, fix.line, "fixed", "green", fix.old, found=fix.new), columns)
-    for number, group in enumerate(groups_of(verdicts, only, every=every)):
-        heading = group.heading or (_CERTAIN if columns is not None else "")
-        if heading and (number or heading != "other claims"):
-            yield [Piece(f"{heading} ({len(group.entries):,})", "bold")]
+    for group in groups_of(verdicts, every=every):
+        if columns is not None or group.heading != "wrong":
+            yield [Piece(f"{group.heading} ({len(group.entries):,})", "bold")]
         shown = group.entries if every or columns is None else group.entries[:_MAX_SHOWN]
         for entry in shown:
             yield from _entry(entry, columns)
         if len(shown) < len(group.entries):
-            yield [Piece(f"{len(group.entries) - len(shown):,} more; `--claims` shows all", "yellow")]
-    yield from (_dim(row) for text in _shared_causes(verdicts, only) for row in _wrapped(text, columns))
+            yield [Piece(f"{len(group.entries) - len(shown):,} more; `--all` shows them", "yellow")]
+    yield from (_dim(row) for text in _shared_causes(verdicts) for row in _wrapped(text, columns))
     yield from _without_claims(verdicts)
     claims = [entry for verdict in verdicts for entry in claims_of(verdict.evidence)]
     if not all(verdict.document.refusal for verdict in verdicts):
         yield from _summary(claims, columns)
-        yield from _hidden(claims, only)
-        undecided = 0 if every else sum(map(_is_undecided, claims))
-        if undecided:
-            yield _dim(f"`--claims` lists the {format_count(undecided, 'claim')} that several files fit")
+        weak = 0 if every else sum(entry.outcome in ACCUSING and not entry.fails for entry in claims)
+        if weak:
+            text = f"`--all` lists what does not hold and does not fail: {format_count(weak, 'claim')}"
+            yield from (_dim(row) for row in _wrapped(text, columns))
     notes = _notes(verdicts)
     if root:
         where = ", ".join(dict.fromkeys(map(revision_text, verdicts)))
@@ -193,27 +153,13 @@ def verify_lines(
     yield from (_dim(row) for text in notes for row in _wrapped(text, columns))
 
 
-def _shared_causes(verdicts: Sequence[Verdict], only: Reliability) -> Iterator[str]:
-    """Yield each commit that made many claims outdated, with the folder into which it moved their files."""
-    by_commit: dict[str, list[ClaimEntry]] = {}
-    for verdict in verdicts:
-        for entry in claims_of(verdict.evidence):
-            if entry.then is not None and entry.then.changed_in and is_shown(entry, only):
-                by_commit.setdefault(entry.then.changed_in, []).append(entry)
-    for commit, entries in sorted(by_commit.items(), key=lambda group: -len(group[1])):
-        if len(entries) < _MANY:
-            continue
-        folders = Counter(folder for entry in entries if (folder := _new_folder(entry)))
-        folder, number = max(folders.items(), key=lambda pair: pair[1], default=("", 0))
-        moved = f"; {number:,} of their paths are now below {folder}" if number >= _MANY else ""
-        yield escape_control(f"{len(entries):,} of these claims have one cause: commit {commit[:9]}{moved}")
-
-
-def _new_folder(entry: ClaimEntry) -> str:
-    """Return the folder that the path of a claim has before it today; empty if the path changed in another way."""
-    path = entry.path.strip("/")
-    today = entry.found.path if entry.found is not None else ""
-    return today.removesuffix(path) if path and today.endswith(f"/{path}") else ""
+def _shared_causes(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Yield each commit that made many claims outdated."""
+    entries = [entry for verdict in verdicts for entry in claims_of(verdict.evidence) if entry.fails]
+    commits = Counter(entry.then.changed_in for entry in entries if entry.then is not None and entry.then.changed_in)
+    for commit, number in commits.most_common():
+        if number >= _MANY:
+            yield escape_control(f"{number:,} of these claims have one cause: commit {commit[:9]}")
 
 
 def _without_claims(verdicts: Sequence[Verdict]) -> Iterator[Line]:
@@ -239,18 +185,12 @@ def _summary(claims: Sequence[ClaimEntry], columns: int | None) -> Iterator[Line
     yield line
 
 
-def _hidden(claims: Sequence[ClaimEntry], only: Reliability) -> Iterator[Line]:
-    number = sum(entry.reliability is not None and not is_shown(entry, only) for entry in claims)
-    if number:
-        yield _dim(f"--only {only} hides {format_count(number, 'less reliable accusation')}")
-
-
 def _entry(entry: Entry, columns: int | None) -> Iterator[Line]:
     """Yield an entry. The document, its line, the outcome and the claim are always on one line."""
     place, what = escape_control(f"{entry.path}:{entry.line}"), escape_control(entry.what)
     truth = escape_control(shorten_text(entry.truth if columns is None else entry.short_truth, _MAX_WHY))
-    head = [Piece(place, "dim" if entry.is_dim else "bold"), Piece("  "), Piece(entry.label, entry.style)]
-    head.append(Piece(f"  {what}", "dim" if entry.is_dim else ""))
+    head = [Piece(place, "bold"), Piece("  "), Piece(entry.label, entry.style)]
+    head.append(Piece(f"  {what}"))
     if columns is None:
         yield [*head, Piece(f"  {truth}" if truth else "")]
         return
@@ -320,7 +260,6 @@ def verify_markdown(
     *,
     change: str = "",
     every: bool = False,
-    only: Reliability = "look",
 ) -> str:
     """Return the report as Markdown, for example for a comment on a pull request. Untrusted text is code.
 
@@ -328,8 +267,8 @@ def verify_markdown(
     """
     claims = [entry for verdict in verdicts for entry in claims_of(verdict.evidence)]
     lines = [f"**{_icon(verdicts, claims)} {change or claims_text(claims)}**", ""]
-    for heading, group in _tables(groups_of(verdicts, only, every=every)):
-        lines += [f"**{heading} ({len(group):,})**", ""] if heading else []
+    for heading, group in groups_of(verdicts, every=every):
+        lines += [f"**{heading.capitalize()} ({len(group):,})**", ""] if heading != "wrong" else []
         lines += ["| document | outcome | claim | reason |", "|---|---|---|---|"]
         lines += [
             f"| {_code(f'{row.path}:{row.line}')} | {row.label} | {_code(row.what)} | {_reason(row)} |" for row in group
@@ -346,24 +285,13 @@ def verify_markdown(
     return "\n".join(lines)
 
 
-def _tables(groups: Iterable[Group]) -> Iterator[tuple[str, list[Entry]]]:
-    """Yield the tables: what fails without a heading, then what is worth a look, then what `--claims` adds."""
-    groups = list(groups)
-    failing = [entry for group in groups if group.heading in ("", "likely wrong") for entry in group.entries]
-    if failing:
-        yield "", failing
-    for group in groups:
-        if group.heading not in ("", "likely wrong"):
-            yield group.heading.capitalize(), group.entries
-
-
 def _icon(verdicts: Sequence[Verdict], claims: Sequence[ClaimEntry]) -> str:
     """Return the sign of the report. A check mark needs a claim that was looked up, and that all claims hold."""
     if any(entry.fails for entry in claims) or not all(verdict.accepted for verdict in verdicts):
         return "❌"
-    if any(entry.outcome in ACCUSING or entry.outcome in _UNDECIDED for entry in claims):
+    if any(entry.outcome in ACCUSING or entry.reason == "several-files" for entry in claims):
         return "⚠️"
-    is_confirmed = any(entry.outcome in ("verified", "exists", "abbreviated") for entry in claims)
+    is_confirmed = any(entry.outcome in ("verified", "exists") for entry in claims)
     return "✅" if is_confirmed and all(entry.outcome in HOLDING for entry in claims) else "⚪"
 
 
@@ -388,17 +316,14 @@ def verify_sarif(
     *,
     change: str = "",
     require_claims: bool = False,
-    only: Reliability = "look",
 ) -> str:
-    """Return the report as SARIF 2.1.0: a result for each violation, and a note for what is worth a look.
+    """Return the report as SARIF 2.1.0: a result for each violation.
 
     `change` states what a change made false, if only that is reported.
     `require_claims`: a notification for each text without claims, which is why the command fails.
     """
     claims = [claims_of(verdict.evidence) for verdict in verdicts]
     results = [_sarif_violation(verdict, violation) for verdict in verdicts for violation in verdict.violations]
-    for verdict, entries in zip(verdicts, claims, strict=True):
-        results += [_sarif_note(verdict, entry) for entry in worth_a_look(entries, only)]
     rules = sorted({result["ruleId"] for result in results})
     driver = {
         "name": "remit",
@@ -429,11 +354,6 @@ def verify_sarif(
 def _sarif_violation(verdict: Verdict, violation: Violation) -> dict[str, Any]:
     level = _SARIF_LEVELS[violation.level]
     return _sarif_result(verdict, violation.line, violation.rule, level, violation.message)
-
-
-def _sarif_note(verdict: Verdict, entry: ClaimEntry) -> dict[str, Any]:
-    result = _sarif_result(verdict, entry.at, rule_of(entry), "note", f"worth a look: {message_of(entry)}")
-    return {**result, "properties": {"reliability": entry.reliability, "reason": entry.reason}}
 
 
 def _sarif_result(verdict: Verdict, line: int, rule: str, level: str, message: str) -> dict[str, Any]:

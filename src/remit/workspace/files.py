@@ -19,6 +19,7 @@ from typing import Literal
 import msgspec
 
 from remit.globs import SKIPPED_DIRECTORIES
+from remit.secrets.scan import redact_lines
 from remit.workspace.file_index import FileIndex, project_files
 from remit.workspace.paths import normalize_path
 
@@ -48,6 +49,10 @@ class SourceFile:
         if lines[-1] == "":
             lines.pop()
         return lines
+
+    def shown_lines(self, first: int, last: int) -> list[str]:
+        """Return some lines, counted from 1, without secrets: what is printed of a file is taken from here."""
+        return redact_lines(self.lines, first - 1, min(last, len(self.lines)))
 
     @cached_property
     def line_count(self) -> int:

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import msgspec
 
+from remit.secrets.scan import redact
 from remit.workspace.alignment import align_lines
 from remit.workspace.commit import Commit
 from remit.workspace.file_index import FileIndex
@@ -221,7 +222,7 @@ class History:
         """Return the first line of a commit's message; empty if it is not known."""
         with suppress(HistoryUnreadable):
             about = self._objects.commit(commit)
-            return about.subject if about is not None else ""
+            return redact(about.subject) if about is not None else ""
         return ""
 
     def removed(self, paths: Iterable[str], document: str = "") -> dict[str, Removal]:

@@ -37,9 +37,9 @@ _TEXTS: dict[str, str] = {
     "- top\n  - nested src/app.py:12\n    - deeper src/store.py:14": "src/app.py:12, src/store.py:14",
     "##### What src/app.py:12 does\n\nNothing.": "src/app.py:12",
     "<details><summary>src/app.py:12</summary></details>": "src/app.py:12",
-    "../shop/src/app.py:12": "../shop/src/app.py:12 outside",
-    "/etc/passwd:1 and /etc/hosts.txt:1": "/etc/passwd:1 outside, /etc/hosts.txt:1 outside",
-    "~/.ssh/config:2": "~/.ssh/config:2 outside",
+    "../shop/src/app.py:12": "../shop/src/app.py:12 missing-file",
+    "/etc/passwd:1 and /etc/hosts.txt:1": "/etc/passwd:1 missing-file, /etc/hosts.txt:1 missing-file",
+    "~/.ssh/config:2": "~/.ssh/config:2 missing-file",
     # Tools
     '  File "src/app.py", line 12, in login': "src/app.py:12",
     "at authenticate (src/auth/login.ts:45:17)": "src/auth/login.ts:45",
@@ -59,13 +59,12 @@ _TEXTS: dict[str, str] = {
     "HEAD:src/app.py:12": "src/app.py:12",
     "./src/app.py:12:3": "src/app.py:12",
     "code -g src/app.py:12:3": "src/app.py:12",
-    "at com.acme.shop.Cart.add(Cart.java:57)": "Cart.java:57 abbreviated > src/main/java/com/acme/shop/Cart.java:57",
+    "at com.acme.shop.Cart.add(Cart.java:57)": "Cart.java:57 verified > src/main/java/com/acme/shop/Cart.java:57",
     # Links
     "The entry is [app.py:12](src/app.py#L12).": "src/app.py:12",
     "See [`login`](src/app.py#L12-L17) and [the store](src/store.py#L14).": (
         "src/app.py:12-17 verified, src/store.py:14"
     ),
-    "[src/app.py:12-17](https://github.com/acme/shop/blob/main/src/app.py#L12-L17)": "src/app.py:12-17",
     "[page](app/(shop)/cart/[id]/page.tsx#L12)": "app/(shop)/cart/[id]/page.tsx:12",
     "https://github.com/acme/shop/blob/main/src/ghost.py": "",
     "[ghost.py:3](src/ghost.py#L3)": "src/ghost.py:3 missing-file",

@@ -115,7 +115,7 @@ def evidence_of(body: str, tree: Path | Workspace | None, *, kind: str = "generi
     return gather(document, KINDS[kind], Sources(workspace=_workspace(tree)))
 
 
-def evidence_in(text: str, tree: Path | Workspace | None, path: str = "", asked: Asked = Asked()) -> Evidence:  # noqa: B008 (frozen)
+def evidence_in(text: str, tree: Path | Workspace | None, path: str = "", asked: Asked = Asked("document")) -> Evidence:  # noqa: B008 (frozen)
     """Return the evidence for a text that is not a result, in a file of the tree if it has a path."""
     (document,) = parse_whole(text)
     return gather(document, KINDS["generic"], Sources(workspace=_workspace(tree)), path, asked)

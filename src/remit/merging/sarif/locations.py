@@ -167,7 +167,7 @@ def region_outcome(
     file of another commit, the snippet decides.
     """
     if isinstance(file, Absent):
-        failed: dict[str, Outcome] = {"outside": "outside", "missing": "missing-file", "folder": "missing-file"}
+        failed: dict[str, Outcome] = {"outside": "missing-file", "missing": "missing-file", "folder": "missing-file"}
         return failed.get(file.why, "unchecked")
     # Tools that report on a whole file use line 1 even if it is empty.
     last = quote.line or 1 if is_current else quote.end_line or quote.line or 1

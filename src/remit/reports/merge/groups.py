@@ -12,7 +12,7 @@ from remit.merging.merge_data import NOT_COUNTED, LanguageCoverage, Merge
 from remit.reports.layout import format_count
 
 #: The outcomes of a location or change that are worth a word; the others hold, or could not be checked.
-FAILED_OUTCOMES = ("missing-file", "out-of-range", "outside", "mismatch", "ambiguous")
+FAILED_OUTCOMES = ("missing-file", "out-of-range", "mismatch")
 
 
 NOBODY_LOOKED = "No agent looked for issues."

@@ -63,7 +63,7 @@ _MAX_ENTRY_LINES = 30
 _OWN_SECTIONS = frozenset({"Blockers", "References", "Next Steps"})
 _BULLET = re.compile(r"\s*(?:[-*+]|(\d{1,3})[.)])\s+")
 #: A location that holds, or that cannot be checked.
-_NOT_FAILING = frozenset({"verified", "exists", "abbreviated", "unchecked", "planned"})
+_NOT_FAILING = frozenset({"verified", "exists", "unchecked", "planned"})
 #: The lines at the end of a location: `:12`, `:12-18`, `#L12`.
 _LINES = re.compile(r"[:#]+(L?\d[\dL:,\s–-]*)$")
 _LINE_START = re.compile(r"\s*(?:[-*+]|\d+[.)]|#+)?\s*")
@@ -305,11 +305,7 @@ def _references(merge: Merge, entries: list[MarkdownEntry], lines: SourceLines) 
         yield KeyReference(item=item, location=worst.place, relevance=relevance)
     cited = [reference for reference in merge.sections.references if (reference.path or "") not in files]
     for reference in cited[: _MAX_ENTRIES - min(len(files), _MAX_FILES)]:
-        place = (
-            lines.cite(reference)
-            if reference.outcome in ("verified", "exists", "relocated", "abbreviated", "unchecked")
-            else ""
-        )
+        place = lines.cite(reference) if reference.outcome in ("verified", "exists", "relocated", "unchecked") else ""
         if place:
             first = reference.citations[0]
             relevance = safe_text(f"{first.relevance or 'cited'} ({citing_agents(reference)})")

@@ -20,7 +20,7 @@ class CommandMissing(Rule):
     needs = "repository"
     level = "L2"
     help = "Name a script or target that the project defines."
-    prompt = "Name only commands, tests and commits that exist."
+    prompt = "Name only commands and tests that exist."
     good = (Example("generic", edits=(("1. Tag the release", "1. Run `python -m app.login`"),)),)
     bad = (
         Example(

@@ -29,7 +29,7 @@ _CITING = ("execution_flow", "pattern_analysis")
 def _unchecked(references: Iterable[Checked], case: Case) -> Iterator[Fault]:
     """Yield the references that the checkout cannot show. Without a checkout, none can be checked."""
     for reference in references if case.evidence.has_repository else ():
-        if reference.outcome == "unchecked":
+        if reference.outcome == "unchecked" and reference.reason != "several-files":
             text = f"{reference.display_text} cannot be checked: {explain(reference)}"
             yield Fault(line=reference.at, message=text)
 

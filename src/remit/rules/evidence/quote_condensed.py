@@ -11,15 +11,17 @@ from remit.rules.base import Case, Example, Fault, Rule
 class QuoteCondensed(Rule):
     """A quote omits lines without marking them, or parts of a line.
 
-    Everything that is quoted is in the file in this order, so the quote is verified. A reader cannot see what was left
-    out.
+    Everything that is quoted is in the file in this order. A reader cannot see what was left out, so the quote is not
+    verified.
     """
 
     name = "quote-condensed"
     code = "EVD020"
     since = "0.2"
     needs = "repository"
-    level = "L3"
+    level = "L2"
+    levels = {"v1": None}
+    prompt = "Mark code that you leave out of a quote with a line `...`."
     help = "Mark omitted lines with a line `...`, and quote whole lines."
     good = (
         Example(
@@ -42,6 +44,6 @@ class QuoteCondensed(Rule):
 
     def check(self, case: Case) -> Iterator[Fault]:
         for quote in case.evidence.quotes:
-            if quote.outcome == "verified" and quote.match == "condensed":
+            if quote.reason == "quote-condensed":
                 location = format_location(Location(quote.path, quote.line))
                 yield Fault(line=quote.at, message=f"the quote from {location} omits code without a line `...`")

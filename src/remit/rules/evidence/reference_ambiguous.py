@@ -27,7 +27,7 @@ class ReferenceAmbiguous(Rule):
 
     def check(self, case: Case) -> Iterator[Fault]:
         for reference in case.evidence.references:
-            if reference.outcome == "ambiguous":
+            if reference.reason == "several-files" and case.evidence.text == "report":
                 yield Fault(
                     line=reference.at, message=f"{reference.display_text}: {explain(reference)}", mark=reference.text
                 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from remit.rules.base import Case, Example, Fault, Rule
 
-_FILE_EXISTS = ("exists", "verified", "abbreviated", "relocated", "out-of-range", "mismatch")
+_FILE_EXISTS = ("exists", "verified", "relocated", "out-of-range", "mismatch")
 
 
 class ReferenceUnseen(Rule):

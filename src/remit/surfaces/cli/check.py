@@ -58,9 +58,7 @@ def command(wanted: Check) -> int:
 def _print_verdicts(verdicts: list[Verdict], wanted: Check, sources: Sources, root: Path, origin: str) -> None:
     dismissed = _dismissed(verdicts, sources)
     if wanted.form == "text":
-        print_lines(
-            check_text_lines(verdicts, columns(), sources.workspace, every_claim=wanted.claims, dismissed=dismissed)
-        )
+        print_lines(check_text_lines(verdicts, columns(), sources.workspace, dismissed=dismissed))
         source = f"claims checked against {escape_control(f'{display_root(root)} ({origin})')}"
         print_lines([Piece(row, "dim")] for row in wrap_text(source, columns()))
     elif wanted.form == "json":

@@ -59,17 +59,18 @@ def command(wanted: Verify) -> int:
     A claim is a location, a quote with a location, a name next to a location, a link to a file, or a command, test or
     commit of the project. Other prose is not checked.
 
-    Each accusation is certain, likely, or worth a look. The exit code is 1 if a certain or likely one exists, otherwise
-    0. With --fix, accused locations are corrected that moved, or that can mean only one file or line: a diff is shown,
-    and the files are written after a question or with --write.
+    In a result or an answer on standard input, every claim that does not hold fails; in a file, what is strong: what is
+    outdated, a quote that differs, a line past the end, a line of a missing file; in the project's documents, what is
+    outdated. --strict treats a file as a report. The exit code is 1 if a claim fails, otherwise 0. With --fix,
+    locations are corrected that moved: a diff is shown, and the files are written after a question or with --write.
 
     \b
     Examples:
       remit verify
       remit verify --affected-by
       remit verify audit.md
-      remit verify docs/plan.md --rev v1.2.0 --claims
-      remit verify docs/ --only certain
+      remit verify docs/plan.md --rev v1.2.0 --all
+      remit verify docs/ --strict
       remit verify audit.md --explain src/app.py:12
       git log -1 --format=%B | remit verify -
       remit verify audit.md --fix
@@ -175,29 +176,29 @@ def _diff_lines(waiting: Correction) -> Iterator[Line]:
 
 def _print(answer: Verified, texts: _Texts, wanted: Verify) -> None:
     form, verdicts, fixes, base = wanted.form, answer.verdicts, answer.fixes, answer.base
-    only, required, root = wanted.only, wanted.require_claims, display_root(texts.root)
+    required, root = wanted.require_claims, display_root(texts.root)
     shown = f"{root} ({texts.origin})"
     summary = change_text(verdicts, base, is_empty=bool(answer.problem)) if base else ""
     if wanted.explain is not None:
         _print_explanation(verdicts, wanted.explain)
-    elif form == "text" and (base or (texts.is_project and not wanted.claims and not fixes)):
-        print_lines(project_lines(verdicts, terminal_columns(), root=shown, change=summary, only=only))
+    elif form == "text" and (base or (texts.is_project and not wanted.every and not fixes)):
+        print_lines(project_lines(verdicts, terminal_columns(), root=shown, change=summary))
     elif form == "text":
         width = terminal_columns()
-        print_lines(verify_lines(verdicts, width, root=shown, every=wanted.claims, only=only, fixes=fixes or ()))
+        print_lines(verify_lines(verdicts, width, root=shown, every=wanted.every, fixes=fixes or ()))
     elif form == "markdown":
-        print_text(verify_markdown(verdicts, root, fixes or (), change=summary, every=wanted.claims, only=only))
+        print_text(verify_markdown(verdicts, root, fixes or (), change=summary, every=wanted.every))
     elif form == "sarif":
         version = package.__version__
-        print_text(verify_sarif(verdicts, version, change=summary, require_claims=required, only=only))
+        print_text(verify_sarif(verdicts, version, change=summary, require_claims=required))
     elif form == "json":
         print_text(check_json(verdicts, str(texts.root), fixes))
     else:
-        print_text(check_github(verdicts, require_claims=required, only=only))
+        print_text(check_github(verdicts, require_claims=required))
 
 
 def _print_explanation(verdicts: list[Verdict], claim: str) -> None:
     lines = list(explain_lines(verdicts, claim, terminal_columns()))
     if not lines:
-        raise UsageError(f"no claim matches {claim!r}; `--claims` lists all claims with their lines")
+        raise UsageError(f"no claim matches {claim!r}; `--all` lists all claims with their lines")
     print_lines(lines)

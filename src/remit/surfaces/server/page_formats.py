@@ -17,9 +17,9 @@ _GOOD, _WARN, _BAD, _LIVE = "good", "warn", "bad", "live"
 #: State, outcome, verdict or severity -> its colour. Others have none.
 TONES: Mapping[str, str] = {
     **dict.fromkeys(("accept", "accepted", "completed", "confirm", "confirmed", "allow", "verified", "done"), _GOOD),
-    **dict.fromkeys(("exists", "abbreviated", "continue", "SUCCESS", "alive", "sent back and corrected"), _GOOD),
+    **dict.fromkeys(("exists", "continue", "SUCCESS", "alive", "sent back and corrected"), _GOOD),
     **dict.fromkeys(("revise", "waiting", "escalated", "cancelled", "max-turns", "budget", "ask", "warn"), _WARN),
-    **dict.fromkeys(("relocated", "outdated", "ambiguous", "unseen"), _WARN),
+    **dict.fromkeys(("relocated", "outdated", "unseen"), _WARN),
     **dict.fromkeys(("important", "review", "retry", "PARTIAL", "returned", "L2"), _WARN),
     **dict.fromkeys(("reject", "rejected", "error", "failed", "timeout", "refused", "truncated", "deny"), _BAD),
     **dict.fromkeys(
@@ -28,7 +28,6 @@ TONES: Mapping[str, str] = {
             "mismatch",
             "missing-file",
             "out-of-range",
-            "outside",
             "critical",
             "stuck",
             "FAILED",

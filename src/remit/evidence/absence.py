@@ -1,0 +1,38 @@
+"""Find the claims whose clause says that what they name is absent: "there is no `make migrate` target"."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from remit.evidence.document import words
+from remit.evidence.model import Claim
+
+#: How many characters before and after a claim are read.
+_NEAR = 60
+_MARKS = "`*_\"'()[]"
+
+
+def says_absent(claim: Claim) -> bool:
+    """Return whether the clause of a claim says that what it names is absent: then it does not claim its presence."""
+    if claim.segment.kind == "code" or claim.kind == "quote":
+        return False
+    text = claim.segment.text
+    before = text[max(0, claim.start - _NEAR) : claim.start].rstrip(_MARKS + " ")
+    after = text[claim.end : claim.end + _NEAR].lstrip(_MARKS + " ")
+    return _before().search(before) is not None or _after().match(after) is not None
+
+
+@cache
+def _before() -> re.Pattern[str]:
+    return re.compile(rf"(?i)(?:{_any('absent-before')})(?:\s+(?:a|an|any|the|such|old))?\Z")
+
+
+@cache
+def _after() -> re.Pattern[str]:
+    return re.compile(rf"(?i)(?:(?:{_any('thing')})s?\s+)?(?:{_any('absent-after')})")
+
+
+def _any(group: str) -> str:
+    """Return the alternatives of a group; English words are whole ones."""
+    return "|".join(rf"\b{re.escape(word)}\b" if word.isascii() else re.escape(word) for word in words(group))
