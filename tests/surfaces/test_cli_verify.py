@@ -46,7 +46,7 @@ class TestText:
 
     def test_each_line_of_a_list_is_shown_with_its_own_text(self, remit: Remit) -> None:
         text = b"`src/app/prices.py:1,3,99` and `src/app/prices.py` lines `2`, `4` and `77`, `README.md` line `1`"
-        ran = remit("verify", "-", "--claims", given=text)
+        ran = remit("verify", "-", "--all", given=text)
         shown = [line.split("  ")[1:3] for line in ran.lines if line.startswith("-:1 ")]
         assert [what for outcome, what in shown if outcome == "exists"] == [
             *("src/app/prices.py:1", "src/app/prices.py:3", "src/app/prices.py:2", "src/app/prices.py:4"),
@@ -64,7 +64,7 @@ class TestText:
 
     def test_of_a_range_that_ends_just_past_the_end_the_part_that_exists_is_suggested(self, remit: Remit) -> None:
         text = b"`src/app/prices.py:2-7`"
-        assert remit("verify", "-", given=text).out.splitlines()[1].endswith(" → src/app/prices.py:2-5")
+        assert remit("verify", "-", given=text).out.splitlines()[0].endswith(" → src/app/prices.py:2-5")
         (violation,) = remit("verify", "-", "--format", "json", given=text).json["results"][0]["violations"]
         assert violation["message"].endswith("; did you mean src/app/prices.py:2-5?")
 
@@ -75,7 +75,7 @@ class TestText:
         assert "\n1 claim: 1 wrong\n" in ran.out
         summary = remit("verify", "-", "--format", "json", given=text).json["summary"]
         assert (summary["claims"], summary["claims_by_outcome"]) == (1, {"mismatch": 1})
-        assert "\n1 claim: 1 wrong\n" in remit("verify", "-", "--claims", given=text).out
+        assert "\n1 claim: 1 wrong\n" in remit("verify", "-", "--all", given=text).out
 
     def test_a_right_quote_and_its_location_are_one_claim(self, remit: Remit) -> None:
         text = TOTAL.replace("```python", "```python\n# src/app/cart.py:31").encode()
@@ -162,7 +162,7 @@ class TestText:
         assert "`return pence * CODES[code] // 1000` is `return pence * CODES[code] // 100`" in table
 
     def test_every_claim_can_be_shown(self, remit: Remit) -> None:
-        out = remit("verify", "notes.md", "--claims").out
+        out = remit("verify", "notes.md", "--all").out
         assert "notes.md:3  verified  src/app/cart.py:4  the name is there\n" in out
         assert "notes.md:3  exists  src/app/prices.py:4  the line exists\n" in out
         assert "notes.md:4  missing-file  src/app/price.py:9  " in out
@@ -196,7 +196,7 @@ class TestText:
     def test_nothing_of_a_text_reaches_the_terminal_raw(self, remit: Remit) -> None:
         given = "`src/app/\x1b[31mred.py:3` and src/\u202ex.py:1\n".encode()
         for form in ("text", "github", "markdown"):
-            out = remit("verify", "-", "--claims", "--format", form, given=given).out
+            out = remit("verify", "-", "--all", "--format", form, given=given).out
             assert "\x1b" not in out, form
             assert "\u202e" not in out, form
 
@@ -209,13 +209,13 @@ class TestRepository:
         assert [(one["text"], one["outcome"]) for one in found] == [
             ("../src/app/cart.py#L4", "exists"),
             ("../src/none.py#L1", "missing-file"),
-            ("../../x.py#L1", "outside"),
+            ("../../x.py#L1", "missing-file"),
         ]
 
     def test_repo_names_the_checkout(self, remit: Remit, tmp_path: Path) -> None:
         (tmp_path / "other").mkdir()
         ran = remit("verify", "notes.md", "--repo", str(tmp_path / "other"))
-        assert "4 claims: 4 worth a look" in ran.out
+        assert "4 claims: 4 not failing" in ran.out
 
     def test_rev_names_the_commit(self, remit: Remit, project: Path) -> None:
         (project / "src/app/cart.py").unlink()
@@ -244,13 +244,12 @@ class TestFormats:
         jsonschema.validate(ran.json, schema_of(CheckShape))
         (result,) = ran.json["results"]
         assert (ran.code, ran.json["schema"], result["profile"]) == (1, "remit.check/1", "claims")
-        assert result["revision"] == {"commit": None, "source": None, "absent": None}
+        assert result["revision"] is None
         outcomes = ["verified", "exists", "missing-file", "out-of-range"]
         assert [one["outcome"] for one in result["references"]] == outcomes
         assert [one["outcome"] for one in result["claims"]] == outcomes
         summary = ran.json["summary"]
         assert (summary["claims"], summary["claims_by_outcome"]) == (4, dict.fromkeys(outcomes, 1))
-        assert summary["claims_by_reliability"] == {"certain": 2}
         assert "fixes" not in ran.json
 
     def test_json_of_a_text_without_claims_counts_none(self, remit: Remit) -> None:
@@ -303,18 +302,6 @@ class TestCommit:
         git(project, "commit", "-q", "-m", "move")
         return first
 
-    @pytest.mark.parametrize("field", ["git_commit", "commit"])
-    @pytest.mark.parametrize("length", [40, 8])
-    def test_what_held_at_the_commit_of_the_frontmatter_is_outdated(
-        self, remit: Remit, first: str, field: str, length: int
-    ) -> None:
-        text = f"---\nauthor: A. N.\n{field}: {first[:length]}\n---\n\n`src/app/cart.py:4`\n"
-        ran = remit("verify", "-", given=text.encode())
-        assert (ran.code, ran.lines[1].endswith("1 outdated")) == (1, True)
-        assert ran.lines[0].startswith(f"-:6  outdated  src/app/cart.py:4  true in {first[:9]} ")
-        assert ran.lines[0].endswith("; now at src/app/basket.py:4")
-        assert ran.words.endswith("the files on disk")
-
     def test_what_exists_only_on_disk_holds_for_any_commit_that_the_text_states(self, remit: Remit, first: str) -> None:
         text = f"---\ngit_commit: {first}\n---\n`src/app/basket.py:4`\n"
         ran = remit("verify", "-", given=text.encode())
@@ -323,20 +310,6 @@ class TestCommit:
     def test_a_commit_in_the_text_but_not_in_the_frontmatter_is_not_taken(self, remit: Remit, first: str) -> None:
         text = f"# Notes\n\ncommit: {first}\n\n`src/app/cart.py:4`\n"
         assert remit("verify", "-", given=text.encode()).code == 1
-
-    @pytest.mark.parametrize(
-        "address",
-        [
-            "https://github.com/o/r/blob/{}/src/app/cart.py#L4-L6",
-            "https://gitlab.com/group/sub/r/-/blob/{}/src/app/cart.py#L4-6",
-            "https://git.example.org:8443/o/r/blob/{}/src/app/cart.py?plain=1#L4",
-        ],
-    )
-    def test_permalinks_date_the_text_and_are_claims_themselves(self, remit: Remit, first: str, address: str) -> None:
-        text = f"See {address.format(first)} and `src/app/cart.py:5`."
-        ran = remit("verify", "-", given=text.encode())
-        assert (ran.code, ran.lines[1]) == (1, "2 claims: 1 exists, 1 outdated")
-        assert "; now at src/app/basket.py:5" in ran.lines[0]
 
     def test_a_permalink_is_looked_up_at_its_own_commit(self, remit: Remit, first: str) -> None:
         link = f"[the cart](https://github.com/o/r/blob/{first}/src/app/cart.py#L4)"
@@ -367,12 +340,6 @@ class TestCommit:
         assert ran.code == 1
         assert ran.words.endswith("(--rev)")
 
-    def test_a_commit_that_the_repository_does_not_have_is_reported_and_not_used(self, remit: Remit) -> None:
-        ran = remit("verify", "-", given=b"---\ngit_commit: 0123456789abcdef\n---\n`src/app/cart.py:4`")
-        assert ran.code == 0
-        absent = "the text states the commit 0123456789ab, which the repository does not have"
-        assert ran.words.endswith(f"the files on disk; {absent}")
-
     def test_no_git_process_is_left_after_a_check(self, first: str, project: Path) -> None:
         sources = open_sources(project)
         link = f"https://github.com/o/r/blob/{first}/src/app/cart.py#L4"
@@ -388,48 +355,20 @@ class TestCommit:
             (verdict,) = check_text(text, "-", Options(profile=profile), open_sources(project))
             assert [one.outcome for one in verdict.evidence.references] == ["missing-file"]
 
-    @pytest.mark.parametrize(
-        ("address", "remote", "why"),
-        [
-            ("o/other/blob/{}/src/app/cart.py#L4", "", "the repository has no commit 0123456789ab"),
-            ("o/other/blob/main/src/other/cart.py#L4", "", "the link does not name a commit of this repository"),
-            ("o/other/-/blob/main/src/app/cart.py#L4", "git@x.org:o/r.git", "another repository: o/other"),
-            ("o/other/src/commit/{}/cart.py#L4", "https://x.org/o/r", "another repository: o/other"),
-            ("O/R/blob/{}/src/app/cart.py#L4", "https://x.org/o/r", "the repository has no commit 0123456789ab"),
-        ],
-    )
-    def test_a_line_of_another_repository_is_not_checked(
-        self, remit: Remit, project: Path, address: str, remote: str, why: str
-    ) -> None:
-        if remote:
-            git(project, "remote", "add", "origin", remote)
-        link = "https://github.com/" + address.format("0123456789abcdef0123456789abcdef01234567")
-        for text in (f"As in {link}.", f"As in [`cart.py:4`]({link}).", f"{link}\n```python\nx = invented(1)\n```"):
-            ran = remit("verify", "-", "--claims", given=text.encode())
-            assert ran.code == 0
-            assert "verified" not in ran.out
-            assert " unchecked\n" in ran.out
-            assert why in " ".join(ran.out.split())
-
     def test_a_link_to_another_repository_without_a_line_is_not_a_claim(self, remit: Remit) -> None:
         link = "https://github.com/o/other/blob/main/src/x.py"
         assert remit("verify", "-", given=f"As in {link}.".encode()).out.startswith("no claims found\n")
 
-    def test_the_name_of_a_branch_is_not_a_commit(self, remit: Remit, project: Path) -> None:
-        git(project, "branch", "deadbeef")
-        ran = remit("verify", "-", given=b"---\ncommit: deadbeef\n---\n`src/app/cart.py:4`")
-        assert "the commit deadbeef, which the repository does not have" in ran.words
-
-    def test_json_states_the_commit_of_rev_and_when_a_claim_held(self, remit: Remit, first: str) -> None:
-        text = f"---\ngit_commit: {first[:10]}\n---\n`src/app/cart.py:4`"
-        (result,) = remit("verify", "-", "--format", "json", given=text.encode()).json["results"]
-        assert result["revision"] == {"commit": None, "source": None, "absent": None}
-        (claim,), (reference,) = result["claims"], result["references"]
-        assert claim["then"]["commit"] == reference["then"]["commit"] == first
-        assert set(claim["then"]) == {"commit", "date"}
-        assert claim["found"] == {"path": "src/app/basket.py", "line": 4}
-        (result,) = remit("verify", "-", "--rev", first, "--format", "json", given=text.encode()).json["results"]
-        assert result["revision"] == {"commit": first, "source": "--rev", "absent": None}
+    def test_json_states_the_commit_of_rev_and_when_a_claim_held(self, remit: Remit, project: Path, first: str) -> None:
+        (result,) = remit("verify", "-", "--rev", first, "--format", "json", given=b"`src/app/cart.py:4`").json[
+            "results"
+        ]
+        assert (result["revision"], [one["outcome"] for one in result["claims"]]) == (first, ["exists"])
+        (project / "page.md").write_text("`src/app/cart.py:4`\n")
+        (result,) = remit("verify", "page.md", "--format", "json").json["results"]
+        (claim,) = result["claims"]
+        assert (claim["outcome"], set(claim["then"])) == ("outdated", {"commit", "date"})
+        assert claim["found"]["path"] == "src/app/basket.py"
 
     def test_without_history_the_report_states_once_that_it_is_missing(
         self, remit: Remit, project: Path, tmp_path: Path

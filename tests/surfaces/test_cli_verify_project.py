@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.in_process import Remit, command_runner
 from support.verify_commands import commit, git
-
-from remit import affected, checking
-from remit.checking import Verdict, check_document
-from remit.contract.parse import Document
 
 CART = "LIMIT = 20\n\n\ndef add(cart, line):\n    cart.append(line)\n\n\ndef total(cart):\n    return sum(cart)\n"
 GUIDE = "# Guide\n\n## Set up\n\nThe sum is made by `total()` in `src/cart.py:8`. See [the code](../src/cart.py).\n"
@@ -110,51 +105,6 @@ def test_a_cut_subject_ends_with_a_mark(remit: Remit, project: Path, length: int
     assert f"{'R' * (72 if length == 72 else 71)}{end}" in remit("verify").words
 
 
-def test_a_link_names_a_heading(remit: Remit, project: Path) -> None:
-    write(project, "AGENTS.md", "# A\n\n[a](docs/guide.md#set-up) [b](docs/guide.md#gone) [c](#a) [d](#b)\n")
-    claims = remit("verify", "AGENTS.md", "--format", "json").json["results"][0]["claims"]
-    assert {(claim["text"], claim["outcome"]) for claim in claims if "#" in claim["text"]} == {
-        ("docs/guide.md#set-up", "verified"),
-        ("docs/guide.md#gone", "mismatch"),
-        ("#a", "verified"),
-        ("#b", "mismatch"),
-    }
-
-
-@pytest.mark.parametrize(
-    ("heading", "anchor"),
-    [
-        ("## Set `up` it!", "set-up-it"),
-        ("## 日本語の見出し", "日本語の見出し"),
-        ("## [A link](x.md) here", "a-link-here"),
-        ("## One\n\n## One", "one-1"),
-        ("## Named {#other}", "other"),
-        ('<a id="mine"></a>', "mine"),
-        ("Two lines\n---", "two-lines"),
-        ("## C++ & Rust", "c--rust"),
-        ("## snake_case name", "snake_case-name"),
-        ("## `<till_config>`", "till_config"),
-        ("- ## The `<till>` of a <b>shop</b>", "the-till-of-a-shop"),
-        ("## `ssr.noExternal`", "ssrnoexternal"),
-        ("## `ssr.noExternal`", "ssr-noexternal"),
-    ],
-)
-def test_anchors_are_made_as_github_and_generators_of_sites_make_them(
-    remit: Remit, project: Path, heading: str, anchor: str
-) -> None:
-    write(project, "docs/page.md", f"# Page\n\n{heading}\n")
-    write(project, "AGENTS.md", f"[x](docs/page.md#{anchor}) [y](docs/page.md#{anchor}-none)\n")
-    claims = remit("verify", "AGENTS.md", "--format", "json").json["results"][0]["claims"]
-    outcomes = [claim["outcome"] for claim in claims if "#" in claim["text"]]
-    assert outcomes == ["verified", "mismatch"]
-
-
-def test_the_target_of_a_link_is_decoded(remit: Remit, project: Path) -> None:
-    write(project, "docs/C++ and C#.md", "# Languages\n")
-    write(project, "docs/guide.md", "See [C](C%2B%2B%20and%20C%23.md).\n")
-    assert "docs/guide.md:1 exists C++ and C#.md" in remit("verify", "docs/guide.md", "--claims").words
-
-
 def test_an_anchor_of_a_page_made_of_docstrings_is_not_accused(remit: Remit, project: Path) -> None:
     write(project, "docs/api.md", "# API\n\n::: shop.cart\n")
     write(project, "AGENTS.md", "[Cart](docs/api.md#shop.cart.Cart)\n")
@@ -202,33 +152,6 @@ def test_a_renamed_document_is_compared_with_its_old_place(remit: Remit, project
     ran = remit("verify", "--affected-by", "main")
     assert "AGENTS.md:3" in ran.out  # its link leads to no file now
     assert "docs/deep.md:" not in ran.out
-
-
-def test_a_heading_that_a_change_renames_breaks_the_links_to_it(remit: Remit, project: Path) -> None:
-    git(project, "checkout", "-q", "-b", "work")
-    write(project, "docs/guide.md", GUIDE.replace("Set up", "Install"))
-    ran = remit("verify", "--affected-by", "main")
-    assert ran.code == 1
-    assert "docs/guide.md#set-up" in ran.out
-
-
-def test_a_document_is_read_once_to_find_what_a_change_made_false(
-    remit: Remit, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[str] = []
-
-    def counted(document: Document, path: str, *others: Any) -> Verdict:
-        read.append(path)
-        return check_document(document, path, *others)
-
-    monkeypatch.setattr(affected, "check_document", counted)
-    monkeypatch.setattr(checking, "check_document", counted)
-    git(project, "checkout", "-q", "-b", "rename")
-    write(project, "src/cart.py", CART.replace("def total", "def sum_of"))
-    ran = remit("verify", "--affected-by", "main", "--format", "json")
-    # `total` has no successor that is long enough to be sure: nothing is corrected and read again.
-    assert [violation["rule"] for violation in ran.json["results"][1]["violations"]] == ["reference-outdated"]
-    assert sorted(read) == ["AGENTS.md", "docs/guide.md"]
 
 
 def test_files_that_git_cannot_compare_are_not_a_missing_commit(remit: Remit, project: Path) -> None:
@@ -416,7 +339,7 @@ def test_a_command_of_the_root_below_a_changed_folder_is_not_accused(remit: Remi
     assert [claim["outcome"] for claim in claims] == ["exists", "unchecked", "mismatch"]
 
 
-def test_a_folder_that_a_program_writes_is_not_outdated_for_certain(remit: Remit, project: Path) -> None:
+def test_a_folder_that_git_ignores_does_not_fail(remit: Remit, project: Path) -> None:
     write(project, "web/main.ts", "x\n")
     write(project, "web/dist/stub.txt", "x\n")
     write(project, "AGENTS.md", "The client is embedded via `web/dist/`.\n")
@@ -424,8 +347,9 @@ def test_a_folder_that_a_program_writes_is_not_outdated_for_certain(remit: Remit
     git(project, "rm", "-q", "web/dist/stub.txt")
     write(project, ".gitignore", "web/dist/\n")
     commit(project, "Ignore what is built")
-    claim = remit("verify", "AGENTS.md", "--format", "json").json["results"][0]["claims"][0]
-    assert (claim["outcome"], claim["reliability"]) == ("outdated", "look")
+    ran = remit("verify", "--format", "json")
+    (claim,) = [one for result in ran.json["results"] for one in result["claims"] if one["path"] == "web/dist"]
+    assert (ran.code, claim["outcome"], claim["fails"]) == (0, "outdated", False)
 
 
 def test_a_file_after_a_target_of_make_is_its_argument(remit: Remit, project: Path) -> None:
@@ -443,24 +367,6 @@ def test_a_document_that_is_not_utf8_is_listed(words: tuple[str, ...], remit: Re
     ran = remit("verify", *words)
     assert ran.code == 1
     assert "docs/guide.md  unreadable  the document cannot be read: it is not UTF-8 text (byte 3)" in ran.lines
-
-
-@pytest.mark.parametrize(
-    ("path", "fails"),
-    [(".claude/commands/plan.md", True), (".claude/agents/reviewer.md", True), ("docs/plan.md", False)],
-)
-def test_an_instruction_that_was_written_once_is_not_a_record(
-    path: str, fails: bool, remit: Remit, project: Path
-) -> None:
-    write(project, path, "Read `src/cart.py:4` first.\n")
-    commit(project)
-    for number in range(6):
-        write(project, "src/prices.py", f"x = {number}\n")
-        commit(project)
-    git(project, "rm", "-q", "src/cart.py")
-    commit(project)
-    ran = remit("verify", path)
-    assert (ran.code, " outdated " in ran.out) == (int(fails), True)
 
 
 def test_a_partial_clone_names_what_completes_it(
