@@ -103,13 +103,11 @@ class AffectedClaims:
         self._before = before
 
     def check(self, source: bytes, path: str) -> Affected:
-        """Return the verdicts on a document. The history is asked only if a claim is affected."""
+        """Return the verdicts on a document."""
         answer = Affected([], [])
         for document in parse_whole(source):
-            whole = check_document(document, path, replace(self._options, with_history=False), self._sources)
+            whole = check_document(document, path, self._options, self._sources)
             written, held = self._affected(document, path, whole.evidence.checked)
-            if written or held:
-                whole = check_document(document, path, self._options, self._sources)
             answer.whole.append(whole)
             answer.verdicts.append(self._only(whole, written, held))
         return answer
