@@ -1,4 +1,4 @@
-"""The kinds of lies that are planted: wrong places, paths, names, quotes, commands, tests and commits.
+"""The kinds of lies that are planted: wrong places, paths, names, quotes, commands and tests.
 
 Each function returns a statement, true and as a lie, or None if the checkout has nothing of the kind. A lie is a real
 one: an invented file or name is nowhere in the checkout.
@@ -236,7 +236,7 @@ def _name_without_line(checkout: Checkout, chance: random.Random) -> Plant | Non
     return Plant("name", sentence, true, lie)
 
 
-# Commands, tests, commits.
+# Commands and tests.
 
 _COMMAND_SENTENCES = (
     ("Run `{command}` before each commit.",),
@@ -271,18 +271,6 @@ def _test(checkout: Checkout, chance: random.Random) -> Plant | None:
     return Plant("test", "ID", true, lie)
 
 
-def _commit(checkout: Checkout, chance: random.Random) -> Plant | None:
-    if not checkout.commits:
-        return None
-    known, length = chance.choice(checkout.commits), chance.choice((8, 10, 40))
-    while True:
-        invented = "".join(chance.choice("0123456789abcdef") for _ in range(40))
-        if invented[:8].isalnum() and not invented[:8].isdigit() and not checkout.has_object(invented[:8]):
-            break
-    sentences = ("The check came with commit `{hash}`.", "- Commit {hash} changed the order", "See commit {hash}.")
-    sentence = chance.choice(sentences)
-    true, lie = ((sentence.format(hash=value[:length]),) for value in (known, invented))
-    return Plant("commit", sentence, true, lie)
 
 
 def _reference_kinds() -> dict[str, Generator]:
@@ -316,7 +304,6 @@ KINDS: dict[str, Generator] = {
     "quote: path without a line": unlined_plant,
     "invented command": _command,
     "invented test": _test,
-    "invented commit": _commit,
 }
 
 

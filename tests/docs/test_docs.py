@@ -25,7 +25,7 @@ from remit.dispatch.runners import PRESETS
 from remit.dispatch.submit import MAX_CHILDREN, MAX_DEPTH
 from remit.dispatch.tools.tool_types import ToolLimits
 from remit.dispatch.tools.toolbox import TOOLS
-from remit.evidence import find_code, find_files, similarity
+from remit.evidence import find_files, similarity
 from remit.evidence.model import OUTCOMES
 from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES, STEPS, failure_warning
 from remit.gate.declarations import KINDS as DECLARATIONS
@@ -47,7 +47,7 @@ from remit.rules.catalog import every_rule
 from remit.store.jobs import Outcome, State
 from remit.store.plans import DelegationState
 from remit.surfaces.cli.group import COMMANDS, remit
-from remit.workspace import files
+from remit.workspace import files, history_git
 
 sys.path.insert(0, str(ROOT / "tools"))
 import generate_docs
@@ -214,17 +214,9 @@ def megabytes(number: int) -> str:
     [
         ("a file that is read", [megabytes(files.MAX_FILE)]),
         ("text kept in memory", [megabytes(files.MAX_CACHE)]),
-        ("files listed for suggestions and moved quotes", [f"{files.MAX_LISTED:,}"]),
+        ("files listed for suggestions", [f"{files.MAX_LISTED:,}"]),
         ("misspelt names compared with all others", [f"{find_files.MAX_GUESSES} for each result"]),
-        (
-            "looking for moved quotes in other files",
-            [
-                f"first {find_code.MAX_LOST} quotes",
-                megabytes(find_code.MAX_SEARCHED),
-                f"{find_code.MAX_SEARCHED_FILES:,} files",
-                megabytes(find_code.MAX_SEARCHED_FILE),
-            ],
-        ),
+        ("history", [f"{history_git.MAX_COMMITS:,} commits"]),
         ("comparing by similarity", [f"{similarity.MAX_TEXT:,} characters"]),
         ("a line of a transcript", [megabytes(reading.MAX_LINE)]),
     ],

@@ -197,6 +197,7 @@ ASKED = {
     "reference-outdated": "each path, line and name is looked up",
     "test-missing": "Name only commands and tests that exist",
     "quote-relocated": "each quote is compared",
+    "quote-condensed": "`...` may replace code in a quote",
     "change-unseen": "State a test run or a change only if you made it",
     "no-tool-calls": "Cite only files and lines that you have opened",
     "execution-unseen": "you read the code and ran something that confirms it",

@@ -59,17 +59,6 @@ MIN_GUESS = 0.50
 GUESS_REACH = 50
 #: Similar lines are searched for at most this many quotes of a result.
 MAX_GUESSED = 500
-#: Limits of the search in other files: characters in total, characters of one file, files, and quotes.
-MAX_SEARCHED = 64 * 1024 * 1024
-MAX_SEARCHED_FILE = 1024 * 1024
-MAX_SEARCHED_FILES = 20_000
-MAX_LOST = 100
-_PROSE = (".md", ".markdown", ".mdx", ".txt", ".rst", ".html", ".log")
-#: Endings of binary files, which are not opened.
-_NO_TEXT = (
-    *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".mp4", ".woff", ".woff2", ".ttf"),
-    *(".zip", ".gz", ".xz", ".jar", ".so", ".dll", ".pyc"),
-)
 #: In the place of a secret of any kind: a part of a file may show another kind than the whole file.
 _ANY_MARK = "[secret removed]"
 

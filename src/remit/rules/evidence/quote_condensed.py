@@ -21,7 +21,6 @@ class QuoteCondensed(Rule):
     needs = "repository"
     level = "L2"
     levels = {"v1": None}
-    prompt = "Mark code that you leave out of a quote with a line `...`."
     help = "Mark omitted lines with a line `...`, and quote whole lines."
     good = (
         Example(
