@@ -271,8 +271,6 @@ def _test(checkout: Checkout, chance: random.Random) -> Plant | None:
     return Plant("test", "ID", true, lie)
 
 
-
-
 def _reference_kinds() -> dict[str, Generator]:
     place = partial(partial, _place_plant)
     return {

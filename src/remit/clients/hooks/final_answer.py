@@ -122,7 +122,7 @@ class FinalAnswer:
     def _false_code(self) -> Iterator[FalseStatement]:
         """Yield the locations, names and quotes that are not so."""
         judged = judge_report(
-            self._answer, Options(profile="claims", strict=True), self._context.project, path="answer.md"
+            self._answer, Options(profile="claims", text="report"), self._context.project, path="answer.md"
         )
         lines = self._answer.split("\n")
         for verdict in judged.verdicts:
