@@ -51,8 +51,8 @@ def test_a_statement_has_its_line_its_words_and_what_follows() -> None:
     (statement,) = read_sentences("Fine.\nAll\ntests pass. One fails.")
     assert (statement.at, statement.text) == (2, "All tests pass.")
     assert "One fails." in statement.rest
-    (path,) = read_sentences("I added `a/b.py`.")
-    assert path.path == "a/b.py"
+    (path,) = read_sentences("I added `docs/READ_me.md`.")
+    assert path.path == "docs/READ_me.md"
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,9 @@ def read_sentences(text: str) -> list[WorkStatement]:
             for statement in _read(_folded(written)) or ():
                 lead = offset + len(written) - len(written.lstrip())
                 at = paragraph.first_line + sum(lead >= begin for begin in paragraph.starts[1:])
-                statements.append(replace(statement, text=" ".join(written.split()), at=at))
+                start = written.lower().find(statement.path)
+                path = written[start : start + len(statement.path)] if start >= 0 else statement.path
+                statements.append(replace(statement, text=" ".join(written.split()), at=at, path=path))
     lines = text.split("\n")
     return [replace(found, rest="\n".join(lines[found.at - 1 :])[:_MAX_REST]) for found in statements]
 
