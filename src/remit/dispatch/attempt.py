@@ -42,6 +42,7 @@ from remit.store import jobs
 from remit.store.database import Database
 from remit.store.jobs import AttemptFenced, Job
 from remit.store.transcript import Transcript
+from remit.workspace import git
 from remit.workspace.files import WorkTree
 
 log = logging.getLogger("remit.worker")
@@ -282,7 +283,7 @@ def apply_limits(brief: Brief, settings: Settings) -> Brief:
 def _judge(
     report: str, agent: str, brief: Brief, root: Path, receipts: list[Receipt], attempt: int
 ) -> tuple[ReportJudgement, dict[str, Any]]:
-    """Return the judgement of a report; its claims with code, and its part in a merge."""
+    """Return the judgement of a report; its commit, its claims with code, and its part in a merge."""
     options = Options(
         profile=brief.profile,
         kind=brief.kind,
@@ -294,6 +295,7 @@ def _judge(
     verdicts = [msgspec.structs.replace(verdict, verdict=judgement.decision) for verdict in judgement.verdicts]
     reported = report_of(verdicts, agent, WorkTree(root))
     return judgement, {
+        "commit": git.head(root),
         "references": claims_with_code(judgement.verdicts, root),
         "reported": msgspec.to_builtins(reported),
     }

@@ -222,8 +222,7 @@ def _references(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _commit(report: Mapping[str, Any]) -> str | None:
-    facts = report.get("facts")
-    commit = facts.get("revision") if isinstance(facts, dict) else None
+    commit = report.get("commit")
     return commit if isinstance(commit, str) and commit else None
 
 
