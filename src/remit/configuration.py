@@ -20,7 +20,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from remit.digests import sha256_of
 from remit.errors import ConfigurationError, did_you_mean
 from remit.lazy import lazy_pattern
 from remit.removed import instead_of, names_of
@@ -140,19 +139,11 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("paths.code", "list", [], "more globs of files that are code, whatever else they match", "adds"),
     Setting("paths.tests", "list", [], "more globs of tests", "adds"),
     Setting("paths.spec", "list", [], "more globs of specifications", "adds"),
-    Setting("gate.mode", "text", "standard", "what Remit does: verify, standard, strict or observe", "sets"),
     Setting("gate.limits", "numbers", {}, "how much an orchestrator may do itself: limit = number"),
     Setting("gate.agents", "table", {}, "the agent for each kind of work: role = agent"),
     Setting("gate.trivial_edits", "text", "delegate", "trivial edits of specifications: delegate or direct"),
     Setting("gate.exceptions", "tables", [], "exceptions to rules: rule, paths, reason and expires of each"),
-    Setting(
-        "gate.on_fault",
-        "text",
-        "open",
-        "whether a call passes (open) or is denied (closed) if the gate itself fails",
-        "sets",
-    ),
-    Setting("gate.others", "text", "claims", "reports of other subagents: claims (checked), observe or off"),
+    Setting("gate.others", "text", "claims", "reports of other subagents: claims (checked) or off"),
     Setting("gate.under_contract", "list", [], "subagents of a client whose reports are checked; empty: the team"),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
@@ -306,20 +297,6 @@ def _line_of(file: Path, parts: list[str]) -> int:
         if path and found[: len(parts)] == parts:
             return number
     return 0
-
-
-def settings_digests(start: Path) -> dict[str, str]:
-    """Return a digest of the settings in the file for a folder, to find out later whether a job has changed them."""
-    file = find_file(start)
-    digests = {str(start.absolute() / "remit.toml"): ""}
-    try:
-        return digests if file is None else {**digests, str(file): _digest_of(_read(file))}
-    except ConfigurationError:
-        return digests  # a file that cannot be read is not obeyed
-
-
-def _digest_of(table: Mapping[str, Any]) -> str:
-    return sha256_of(repr(sorted(table.items())).encode())[:32]
 
 
 def _variable(setting: Setting, environment: Mapping[str, str]) -> str | None:

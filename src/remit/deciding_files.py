@@ -1,7 +1,7 @@
 """Files of a project that decide what runs next: settings of Remit and of clients, hooks, servers, tasks.
 
-This is the only list. Neither the gate nor a job lets anybody but a person write these files, wherever in a project
-they are: a client that is started in a folder below obeys those of that folder.
+No job writes these files, wherever in a project they are: a client that is started in a folder below obeys those of
+that folder.
 """
 
 from __future__ import annotations
@@ -33,20 +33,5 @@ PARTS: tuple[str, ...] = (
     *(".vscode/mcp.json", ".vscode/tasks.json", ".vscode/settings.json"),
     ".git/hooks",
 )
-#: Every entry, as a path from the folder that it decides for. The last name may have a wildcard.
-DECIDING: tuple[str, ...] = (*FILES, *FOLDERS, *PARTS)
-#: The first names of the entries that are not files.
-STARTS = frozenset({*FOLDERS, *(part.partition("/")[0] for part in PARTS)})
 #: The files, in lower case.
 FOLDED_FILES = frozenset(name.lower() for name in FILES)
-#: Examples that git puts next to hooks, and that it does not run.
-SAMPLE = ".sample"
-
-
-def deciding_parts(name: str) -> list[str]:
-    """Return a path from each folder that it may decide for: `a/.claude/agents/b.md` is `.claude/agents/b.md`."""
-    parts = name.split("/")
-    paths = ["/".join(parts[start:]) for start, part in enumerate(parts) if start and part.lower() in STARTS]
-    if len(parts) > 1 and parts[-1].lower() in FOLDED_FILES:
-        paths.append(parts[-1])
-    return paths

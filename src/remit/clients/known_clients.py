@@ -15,7 +15,6 @@ from remit.clients.claude_code import setup as claude_code
 from remit.clients.codex import setup as codex
 from remit.clients.copilot import setup as copilot
 from remit.clients.opencode import setup as opencode
-from remit.clients.setup.mcp_entry import mcp_facts
 from remit.clients.setup.other_places import second_install_facts
 from remit.clients.setup.target import ClientSetup
 from remit.dispatch.health import HealthFact
@@ -30,4 +29,3 @@ def client_facts(name: str) -> Iterator[HealthFact]:
     """Check the install of a client for `remit doctor`. Only Claude Code reports that it is not installed."""
     yield from CLIENTS[name].facts()
     yield from second_install_facts(CLIENTS[name])
-    yield from mcp_facts(CLIENTS[name])

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from remit.gate.reverse_patch import ReversePatch
     from remit.gate.session import SessionState
     from remit.gate.session_entries import Writer
-    from remit.gate.settings import GateSettings
     from remit.gate.work_tree import TreeRecord
 
 #: How many files the record of a change names, and how many a message.
@@ -34,48 +33,24 @@ def mark_reverted(writer: Writer, state: SessionState) -> None:
             entry.decided = "reverted"
 
 
-def report_changes(event: CallEvent, changes: list[StatChange], outside: list[str], before: TreeRecord) -> Ruling:
+def report_changes(event: CallEvent, changes: list[StatChange], before: TreeRecord) -> Ruling:
     """Record a change without permission, and return the ruling that names its files and how to revert it."""
-    call, state = event.call, event.state
     entry, paths = _record(event, changes, before), _names(changes)
-    if event.settings.mode == "verify":
-        entry.decided = "allowed"
-        return Ruling(paths=tuple(paths))
-    state.record_exception("unannounced-change", tuple(paths or outside), state.updated)
-    who = f"subagent {call.agent_type[:80]}" if call.agent_id else "orchestrator"
+    event.state.record_exception("unannounced-change", tuple(paths), event.state.updated)
     revert = "No patch can restore it: look at the file"
     if entry.command:
         what = "exactly this change" if len(changes) <= _MAX_PATCHED else "the files that were there before"
         revert = f"This reverts {what}: {entry.command}"
-    reason = (
-        f"{named([*paths, *outside])} changed without permission while this {call.tool} call of the {who} ran. "
-        f"Tell the user. {revert}. To keep it, the user runs: remit gate trust"
-    )
-    if event.settings.mode == "strict":
-        reason += ". Until then, no further write is allowed in this session"
-    state.warn(reason)
-    return Ruling(1, "unannounced-change", reason, paths=(*paths, *outside))
-
-
-def report_between(event: CallEvent, changes: list[StatChange], before: TreeRecord | None, when: str) -> Ruling:
-    """Return the ruling about changes without an accusation. `when` states when they were made, and by what.
-
-    Without a record of before, the changes are not reverted: the earlier content is not known.
-    """
-    entry = _record(event, changes, before)
-    entry.decided = "offered"
-    if event.settings.mode == "verify":
-        return Ruling(paths=tuple(entry.paths))
-    revert = f". This reverts exactly this change: {entry.command}" if entry.command else ""
-    reason = f"{named(_names(changes))} changed {when}. Tell the user{revert}"
-    return Ruling(2, "unannounced-change", reason, paths=tuple(entry.paths))
+    reason = f"{named(paths)} changed without permission while this {event.call.tool} call ran. Tell the user. {revert}"
+    event.state.warn(reason)
+    return Ruling(1, "unannounced-change", reason, paths=tuple(paths))
 
 
 def _names(changes: list[StatChange]) -> list[str]:
     return [change.path[:MAX_NAME_LENGTH] for change in changes]
 
 
-def _record(event: CallEvent, changes: list[StatChange], before: TreeRecord | None) -> ChangeEntry:
+def _record(event: CallEvent, changes: list[StatChange], before: TreeRecord) -> ChangeEntry:
     """Record a change, with a patch that reverts it if the earlier content is known."""
     entry = ChangeEntry(
         id=event.call.tool_use_id,
@@ -84,7 +59,7 @@ def _record(event: CallEvent, changes: list[StatChange], before: TreeRecord | No
         seen=[f"{change.after[0]}" for change in changes[:_MAX_KEPT]],
         more=len(changes) > _MAX_KEPT,
     )
-    kept = _keep_patch(event, changes, before) if before is not None else None
+    kept = _keep_patch(event, changes, before)
     if kept is not None:
         entry.patch, entry.digest, entry.command = kept.name, kept.digest, kept.command
     event.state.changes.append(entry)
@@ -117,17 +92,3 @@ def named(paths: list[str]) -> str:
     """Return the first names, and how many more there are."""
     more = len(paths) - _MAX_NAMED
     return ", ".join(paths[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def judge_while_undecided(state: SessionState, settings: GateSettings) -> Ruling | None:
-    """In strict, deny a write while a change without permission waits for a person's decision."""
-    undecided = [entry for entry in state.changes if not entry.decided]
-    if not undecided or settings.mode != "strict":
-        return None
-    paths, command = undecided[0].paths, undecided[0].command
-    revert = f"revert it with `{command}`, or " if command else ""
-    reason = (
-        f"{named(paths) or 'a guarded file'} changed without permission, and the user has not decided on it yet. "
-        f"Ask the user: {revert}keep it with `remit gate trust`"
-    )
-    return Ruling(1, "unannounced-change", reason, paths=tuple(paths[:8]))

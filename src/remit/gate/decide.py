@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 
-from remit.gate.change_report import judge_while_undecided
-from remit.gate.delegations import judge_launch, judge_tools, may_write, open_delegations
+from remit.gate.delegations import judge_launch, open_delegations
 from remit.gate.project_paths import locate
 from remit.gate.reads import from_glob_tool, from_grep_tool, from_read_tool, judge_reads, judge_search
 from remit.gate.redaction import redacted
@@ -13,7 +12,7 @@ from remit.gate.ruling import Ruling, strictest
 from remit.gate.session import SessionState
 from remit.gate.session_entries import DecisionEntry, UntrueStatement
 from remit.gate.tool_use import MAX_NAME_LENGTH, Decision, ToolUse
-from remit.gate.writes import edited_path, judge_edit, judge_subagent_edit, write_class
+from remit.gate.writes import edited_path, judge_edit, write_class
 from remit.globs import matches_glob
 
 TYPE_CHECKING = False
@@ -29,25 +28,16 @@ _MAX_LOGGED = 200
 #: Characters of an untrue statement and of its proof that are stored, and the answers of which they are stored.
 _MAX_STATEMENT = 240
 _MAX_ANSWERS = 10
-#: Tools that change no file of the project themselves. What a background command does is compared anyway.
+#: Tools that change no file of the project.
 _HARMLESS_TEXT = """
     LS Agent Task TaskCreate TaskUpdate TaskGet TaskList TaskOutput TaskStop TodoRead TodoWrite AskUserQuestion
     EnterPlanMode ExitPlanMode WebFetch WebSearch BashOutput KillShell KillBash SendMessage ToolSearch StructuredOutput
 """
 HARMLESS = frozenset(_HARMLESS_TEXT.split())
-#: Tools that show or end a background command: what changed since the last call is compared.
-TASK_TOOLS = ("TaskOutput", "TaskStop", "BashOutput", "KillShell", "KillBash")
-#: Tools whose output shows no file, or is counted before the call.
-UNCOUNTED = frozenset(
-    {*EDITING, *READING, "Grep", "Glob", *(HARMLESS - {"TaskOutput", "BashOutput", "WebFetch"})},
-)
 #: Tools that run a command line.
 SHELLS = ("Bash", "Monitor", "PowerShell")
-#: Mode -> the decision for level 0 (no rule is broken) to 3.
-_ANSWERS: dict[str, tuple[str, str, str, str]] = {
-    "standard": ("allow", "deny", "warn", "allow"),
-    "strict": ("allow", "deny", "ask", "allow"),
-}
+#: The decision for level 0 (no rule is broken) to 3.
+_ANSWERS = ("allow", "deny", "warn", "allow")
 
 
 def may_change_files(tool: str) -> bool:
@@ -64,12 +54,10 @@ def decide(call: ToolUse, state: SessionState, settings: GateSettings, project: 
 
 
 def _judge_call(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
-    """Judge a call. In strict, a change without permission must be decided on before the next write."""
+    """Judge a call, and note what it may write."""
     ruling = _judge(call, state, settings, project)
     if call.tool in EDITING or (call.tool not in SHELLS and may_change_files(call.tool)):
         ruling = _with_grant(ruling, call, settings, project)
-    if state.changes and settings.mode == "strict" and ruling.level != 1 and (ruling.writes or call.tool in EDITING):
-        return judge_while_undecided(state, settings) or ruling
     return ruling
 
 
@@ -81,13 +69,13 @@ def _with_grant(ruling: Ruling, call: ToolUse, settings: GateSettings, project: 
         if count is not None:
             count(state)
         if call.tool not in EDITING:
-            state.open_writer(call, None if may_write(call, settings) else [])
+            state.open_writer(call, [])
             return
         if ruling.written is None:
             target = locate(edited_path(call), call.cwd, project)
-            ruling.written = (target.name[:MAX_NAME_LENGTH], write_class(target, settings, project))
-        name, kind = ruling.written
-        state.open_writer(call, [name], kind=kind)
+            ruling.written = (target.name[:MAX_NAME_LENGTH], write_class(target, settings))
+        name, _ = ruling.written
+        state.open_writer(call, [name])
 
     ruling.apply = grant
     return ruling
@@ -123,7 +111,7 @@ def decide_final(
         ]
         return ruling
 
-    decision = with_fault_policy(judge, ToolUse("answer"), state, settings, power="return")
+    decision = with_fault_policy(judge, ToolUse("answer"), state, settings, always=True)
     for earlier in [entry for entry in state.decisions if entry.statements][:-_MAX_ANSWERS]:
         earlier.statements = None
     return decision
@@ -153,22 +141,20 @@ def with_fault_policy(
     settings: GateSettings,
     *,
     after: bool = False,
-    power: str = "deny",
+    always: bool = False,
 ) -> Decision:
     """Turn a ruling, or an error in the gate, into a recorded decision. `after` a call, warn instead of asking.
 
-    `power` is what the mode must be allowed to do for the decision to have an effect.
+    With `always`, the decision has an effect in the mode `verify`, too.
     """
     state.updated = time.time()
     try:
-        return _answer(judge(), call, state, settings, after=after, has_effect=settings.may(power))
+        return _answer(judge(), call, state, settings, after=after, has_effect=always or settings.denies)
     except Exception as error:  # noqa: BLE001 - a hook that dies reports nothing to the user
         return _fault(error, call, state, settings)
 
 
 def _judge(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
-    if call.agent_id:
-        return _judge_subagent(call, state, settings, project)
     if call.tool in READING:
         return judge_reads(from_read_tool(call), call, state, settings, project)
     if call.tool in EDITING:
@@ -178,7 +164,7 @@ def _judge(call: ToolUse, state: SessionState, settings: GateSettings, project: 
     if call.tool in ("Grep", "Glob"):
         return _judge_search_tool(call, state, settings, project)
     if call.tool == "Agent":
-        return judge_launch(call, state, settings, project)
+        return judge_launch(call)
     return Ruling()
 
 
@@ -193,24 +179,11 @@ def _judge_search_tool(call: ToolUse, state: SessionState, settings: GateSetting
     return strictest(rulings) or Ruling()
 
 
-def _judge_subagent(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
-    """Judge a subagent's call by its tools, the files that other subagents write, and the files of Remit."""
-    refused = judge_tools(call, settings)
-    if refused is not None:
-        return refused
-    if call.tool in EDITING:
-        return judge_subagent_edit(call, state, settings, project)
-    if call.tool in SHELLS:
-        return _judge_shell(call, state, settings, project)
-    return Ruling()
-
-
 def _judge_shell(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
     # Late: no other tool needs the reader of shell syntax.
-    from remit.gate.command_line import judge_command, judge_subagent_command
+    from remit.gate.command_line import judge_command
 
-    judge = judge_subagent_command if call.agent_id else judge_command
-    return judge(call, state, settings, project)
+    return judge_command(call, state, settings, project)
 
 
 def _judge_stop(state: SessionState, settings: GateSettings, what: str, shown_lines: int, *, waits: bool) -> Ruling:
@@ -229,30 +202,25 @@ def _judge_stop(state: SessionState, settings: GateSettings, what: str, shown_li
 def _answer(
     ruling: Ruling, call: ToolUse, state: SessionState, settings: GateSettings, *, after: bool, has_effect: bool
 ) -> Decision:
-    """Return the decision. Without an effect, the call is allowed; `observe` records what `standard` would decide."""
+    """Return the decision. Without an effect, the call is allowed and nothing is recorded."""
     exempt = _exempt(ruling, settings) if ruling.level in (1, 2) else None
     level = 0 if exempt else ruling.level
-    answer = _ANSWERS.get(settings.mode, _ANSWERS["standard"])[level]
+    answer = _ANSWERS[level]
     if ruling.asks_person and not exempt:
-        answer, has_effect = "ask", has_effect or (ruling.asks_always and not after)
-    answer = "warn" if after and answer == "ask" else answer
-    if answer != "deny" and ruling.apply is not None:
+        answer = "warn" if after else "ask"
+    if (answer != "deny" or not has_effect) and ruling.apply is not None:
         ruling.apply(state)
-    elif not has_effect and ruling.observed is not None:
-        ruling.observed(state)
-    if not has_effect and settings.may("return"):
-        return Decision("allow", settings.mode, window=(len(state.window.files), state.window.lines))
+    if not has_effect:
+        return Decision("allow", settings.mode)
     decision = Decision(
-        answer if has_effect else "allow",
+        answer,
         settings.mode,
-        would=None if has_effect else answer,
         rule=ruling.rule,
         reason=exempt or ruling.reason + ruling.detail,
         delegate_to=None if exempt else ruling.delegate_to,
         exception="project" if exempt else ruling.exception,
-        window=(len(state.window.files), state.window.lines),
     )
-    decision.tells_person = ruling.tells_person and not exempt and has_effect
+    decision.tells_person = ruling.tells_person and not exempt
     if exempt:
         state.record_exception("project", ruling.paths, state.updated)
     _record(decision, ruling, call, state)
@@ -279,9 +247,7 @@ def _record(decision: Decision, ruling: Ruling, call: ToolUse, state: SessionSta
     entry = DecisionEntry(
         at=round(state.updated, 3),
         tool=call.tool[:80],
-        agent=call.agent_type[:80] if call.agent_id else "",
         decision=decision.decision,
-        would=decision.would,
         rule=decision.rule,
         reason=redacted(decision.reason.removesuffix(ruling.detail)[: 2 * MAX_NAME_LENGTH]),
         paths=[redacted(path[:MAX_NAME_LENGTH]) for path in ruling.paths[:_MAX_LOGGED]],
@@ -305,23 +271,16 @@ def _fault(error: Exception, call: ToolUse, state: SessionState, settings: GateS
         position = f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}"
         trace = trace.tb_next
     fault = f"{type(error).__name__} in {position}"
-    observing = not settings.may("deny")
-    closed = settings.on_fault == "closed" and not observing
-    asks = settings.mode == "strict" and not closed
-    outcome = (
-        'was denied because gate.on_fault is "closed"' if closed else "needs your consent" if asks else "was allowed"
+    reason = (
+        f"an error in remit's gate prevented a check of this call ({fault}). Please report it. The call was allowed"
     )
-    reason = f"an error in remit's gate prevented a check of this call ({fault}). Please report it. The call {outcome}"
     decision = Decision(
-        "deny" if closed else "allow" if observing else "ask" if asks else "warn",
+        "warn" if settings.denies else "allow",
         settings.mode,
-        would="warn" if observing else None,
-        rule="fault",
         reason=reason,
-        window=(len(state.window.files), state.window.lines),
         fault=fault,
     )
-    _record(decision, Ruling(1, "fault", reason), call, state)
+    _record(decision, Ruling(reason=reason), call, state)
     return decision
 
 

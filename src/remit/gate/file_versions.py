@@ -162,12 +162,20 @@ def ignored_paths(project: str) -> frozenset[bytes]:
     return frozenset((_git(project, *arguments) or b"").split(b"\0")) - {b""}
 
 
-def ignoring_rules(project: str, paths: list[str]) -> dict[str, tuple[str, bytes]]:
-    """Return the paths that git ignores, each with the file and the text of the rule that decides."""
-    output = ask_git(project, paths, "\0", "check-ignore", "--verbose", "-z", "--stdin") or b""
-    parts = output.split(b"\0")
-    rules = zip(parts[::4], parts[2::4], parts[3::4], strict=False)
-    return {os.fsdecode(path): (os.fsdecode(file), rule) for file, rule, path in rules if not rule.startswith(b"!")}
+def ignored_among(project: str, paths: list[str]) -> set[str]:
+    """Return those of some paths that git ignores."""
+    output = ask_git(project, paths, "\0", "check-ignore", "-z", "--stdin") or b""
+    return {os.fsdecode(path) for path in output.split(b"\0") if path}
+
+
+def count_words(project: str, *words: str) -> list[int]:
+    """Return how often each word stands in the text files of the project, in any case."""
+    options = ("-I", "-h", "-o", "-i", "-w", "-F", *(part for word in words for part in ("-e", word)))
+    output = _git(project, "grep", "--untracked", *options)
+    if output is None:  # git found none, or there is no checkout
+        output = _git(project, "grep", "--no-index", "--exclude-standard", *options) or b""
+    found = os.fsdecode(output).lower().split()
+    return [found.count(word.lower()) for word in words]
 
 
 def committed_folders(project: str, folders: list[str]) -> set[str]:

@@ -1,15 +1,9 @@
-"""The decisions of a session: a list, a summary, the explanation of one; the decision on a call that is not made."""
+"""The decisions of a session: a list, a summary, and what exceptions saved."""
 
 from __future__ import annotations
 
-import json
-
-from remit.errors import UsageError, did_you_mean
-from remit.gate.decide import count_lines, decide, decide_stop
-from remit.gate.rule_texts import RULES, describe_rule
 from remit.gate.session import SessionState
-from remit.gate.session_store import find_session, recorded_sessions
-from remit.gate.tool_use import COSTS, Decision, ToolUse
+from remit.gate.tool_use import COSTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +11,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from remit.gate.session_entries import DecisionEntry
-    from remit.gate.settings import GateSettings
 
 #: The approximate cost of reading a line, for the cost of a denied read.
 TOKENS_PER_LINE = 10
@@ -26,7 +19,7 @@ EXPLORERS = ("code-explorer", "Explore")
 
 
 def log_entries(state: SessionState, *, denied: bool = False) -> list[dict[str, Any]]:
-    """Return the stored decisions, oldest first. With `denied`, only those that denied or would have."""
+    """Return the stored decisions, oldest first. With `denied`, only those that denied."""
     entries = [{**vars(entry), "statements": _statements(entry)} for entry in state.decisions]
     return [entry for entry in entries if not denied or is_denied(entry)]
 
@@ -36,8 +29,8 @@ def _statements(entry: DecisionEntry) -> list[dict[str, str]]:
 
 
 def is_denied(entry: dict[str, Any]) -> bool:
-    """Return whether the call was denied, or would have been in another mode than `observe`."""
-    return "deny" in (entry.get("decision"), entry.get("would"))
+    """Return whether the call was denied, or the answer sent back."""
+    return entry.get("decision") == "deny"
 
 
 def exception_cost(entry: dict[str, Any]) -> dict[str, int | None]:
@@ -56,8 +49,7 @@ def session_summary(state: SessionState) -> dict[str, Any]:
     answers: dict[str, int] = {}
     rules: dict[str, int] = {}
     for entry in state.decisions:
-        answer = entry.would or entry.decision
-        answers[answer] = answers.get(answer, 0) + 1
+        answers[entry.decision] = answers.get(entry.decision, 0) + 1
         if entry.rule:
             rules[entry.rule] = rules.get(entry.rule, 0) + 1
     return {
@@ -115,56 +107,3 @@ def estimated_saving(used: Mapping[str, int], costs: Mapping[str, int]) -> tuple
         real = costs[explorer] if explorer and kind in ("lookup", "verify") else instead
         total += count * max(0, real - cost) if real is not None else 0
     return total, explorer, costs.get(explorer, COSTS["lookup"][1] or 0)
-
-
-def find_decision(state: SessionState, wanted: str = "") -> dict[str, Any] | None:
-    """Return the latest decision about a call (its id, or the start or end of the id) or by a rule. Without either,
-    return the latest one that is not a plain allow."""
-    entries = log_entries(state)[::-1]
-    for entry in entries:
-        if wanted and wanted in (entry.get("id"), entry.get("rule")):
-            return entry
-        if not wanted and (entry.get("would") or entry.get("decision")) != "allow":
-            return entry
-    for entry in entries if len(wanted) >= 4 else ():
-        if entry.get("id", "").startswith(wanted) or entry.get("id", "").endswith(wanted):
-            return entry
-    return None
-
-
-def explain_decision(folders: list[str], session: str, wanted: str) -> tuple[dict[str, Any] | None, str, str | None]:
-    """Return a decision, its rule and its session. For a rule without decisions, return the rule only."""
-    is_rule = describe_rule(wanted) is not None
-    if is_rule and not recorded_sessions(folders):
-        return None, wanted, None
-    state = find_session(folders, session).state
-    entry = find_decision(state, wanted)
-    if entry is not None:
-        return entry, str(entry.get("rule") or ""), state.session
-    if is_rule:
-        return None, wanted, state.session
-    if not wanted:
-        raise UsageError(f"session {state.session} has no denials or warnings; `remit gate log` shows all decisions")
-    hint = did_you_mean(wanted, [name for name, *_ in RULES]) or "; `remit gate log` shows the ids"
-    raise UsageError(f"session {state.session} has no decision {wanted!r}, and there is no such rule{hint}")
-
-
-def read_payload(data: bytes) -> dict[str, Any]:
-    """Parse the payload of a tool call or of the end of a turn."""
-    try:
-        payload = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"standard input is not JSON: {error}; pass the payload of a hook") from error
-    if not isinstance(payload, dict):
-        raise UsageError(f"the payload must be a JSON object, not {type(payload).__name__}")
-    if not isinstance(payload.get("tool_name"), str) and payload.get("hook_event_name") != "Stop":
-        raise UsageError("the payload has no tool call: tool_name is missing or not a string")
-    return payload
-
-
-def dry_run(payload: dict[str, Any], state: SessionState | None, settings: GateSettings, project: str) -> Decision:
-    """Return what would be decided in a session with this state, or in a new session."""
-    state = state or SessionState()
-    if "tool_name" not in payload:
-        return decide_stop(state, settings, shown_lines=count_lines(payload.get("last_assistant_message")))
-    return decide(ToolUse.from_payload(payload), state, settings, project)

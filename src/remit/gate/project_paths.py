@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import stat
 
-from remit.deciding_files import deciding_parts
-from remit.gate.guarded import is_guarded_outside, reaches, reaches_parts
-from remit.globs import MAX_PATH_LENGTH, expand_braces, matches_glob, split_name
+from remit.state_folder import state_folder
+from remit.gate.settings import GUARDED
+from remit.globs import MAX_PATH_LENGTH, matches_glob
 from remit.regular_files import read_regular
 
 TYPE_CHECKING = False
@@ -117,55 +117,19 @@ def classify(target: ProjectPath, settings: GateSettings) -> str:
     return "code"
 
 
-def is_guarded(target: ProjectPath, settings: GateSettings, project: str, *, whole: bool = False) -> bool:
-    """Return whether a write can reach a guarded file, also through wildcards, links or a folder that contains it.
-
-    With `whole`, the call removes, moves or replaces a folder as a whole, so the project's root and the folders above
-    it count, too.
-    """
-    names: dict[str, None] = {}
-    if target.inside:
-        names = dict.fromkeys(part for name in expand_braces(target.name) for part in (name, *deciding_parts(name)))
-    split_names = [(name, split_name(name)) for name in names]
-    for folder, guarded in settings.guarded_names:
-        if folder.startswith("/"):
-            # The folder may be reached through a link.
-            if reaches(target.real, folder) or reaches(target.real, os.path.realpath(folder)):
-                return True
-            continue
-        for name, parts in split_names:
-            if reaches_parts(parts, guarded) or (whole and name == "."):
-                return True
-    if not target.inside and is_guarded_outside(target.real, project, whole=whole):
-        return True
-    return _is_transcript(target) or _is_second_name(target, settings, project)
+def is_guarded(target: ProjectPath) -> bool:
+    """Return whether only a person changes a file, or a folder of such files."""
+    name, home = target.name, os.path.realpath(os.path.expanduser("~"))
+    if not target.inside:
+        if is_within(target.real, os.path.realpath(state_folder())):
+            return True
+        name = target.real.removeprefix(home + "/")
+    return any(matches_glob(named, glob) for named in (name, f"{name}/_") for glob in GUARDED)
 
 
-def _is_transcript(target: ProjectPath) -> bool:
-    """Return whether it is a transcript of the client. Reports are checked against transcripts."""
-    if target.inside or not target.real.endswith((".jsonl", ".meta.json")):
-        return False
-    home = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
-    return target.real.startswith(os.path.join(os.path.realpath(home), "projects", ""))
-
-
-def _is_second_name(target: ProjectPath, settings: GateSettings, project: str) -> bool:
-    """Return whether it is a hard link to a guarded file. Few files have a second name."""
-    try:
-        about = os.lstat(target.real or ".")
-        if about.st_nlink < 2 or not stat.S_ISREG(about.st_mode):
-            return False
-    except (OSError, ValueError):
-        return False
-    return any(about.st_ino in _inodes(os.path.join(project, folder)) for folder in settings.guarded)
-
-
-def _inodes(folder: str) -> set[int]:
-    try:
-        with os.scandir(folder) as entries:
-            return {entry.inode() for entry in entries}
-    except OSError:
-        return set()
+def is_within(path: str, folder: str) -> bool:
+    """Return whether a path is a folder or below it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def _is_scratch(real: str) -> bool:

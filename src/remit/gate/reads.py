@@ -154,7 +154,7 @@ def _present(trial: _Trial, name: str, lines: int) -> Ruling | None:
     if trial.window.presented <= limit:
         return None
     reason = f"{trial.window.presented} lines would be read to show them to the user (limit: {limit})"
-    return Ruling(2, "presentation-size", reason, exception="presentation", paths=(name,), lines=lines)
+    return Ruling(1, "presentation-size", reason, paths=(name,), lines=lines)
 
 
 def _is_fallback(trial: _Trial, name: str, lines: int, first: int) -> bool:

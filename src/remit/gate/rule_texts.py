@@ -1,8 +1,8 @@
-"""The gate's rules in words, for the orchestrator's instructions, the docs and `remit gate why`."""
+"""The gate's rules in words, for the orchestrator's instructions and the docs."""
 
 from __future__ import annotations
 
-from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES, RETRY_FIRST
+from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES
 
 _FALLBACK = f"{FALLBACK_FILES} files, {FALLBACK_LINES} lines"
 #: Name, level, requirement.
@@ -32,7 +32,7 @@ RULES: tuple[tuple[str, int, str], ...] = (
     (
         "guarded-state",
         1,
-        "files that decide what runs and what is allowed are changed by a person only",
+        "settings of Remit and of the client, installed files and the gate's record are changed by a person only",
     ),
     (
         "unannounced-change",
@@ -50,49 +50,9 @@ RULES: tuple[tuple[str, int, str], ...] = (
         1,
         f"a fallback read is allowed only after the delegation and its one retry failed: {_FALLBACK}",
     ),
-    ("presentation-size", 2, "at most 300 lines are shown to the user"),
-    (
-        "model-choice",
-        2,
-        "a delegation uses the model of its definition: haiku for lookups, sonnet for analysis, opus for requirements",
-    ),
-    ("parallel-writes", 1, "two open delegations never write the same file"),
+    ("presentation-size", 1, "at most 300 lines are read to be shown to the user; a longer answer is a warning"),
     ("security-alone", 1, "security scans and searches for secrets are delegated to security-auditor"),
-    ("declare", 2, "only a person makes declarations; an agent that makes one for them must ask first"),
-    ("tool-limits", 1, "a subagent uses only the tools of its definition"),
-    ("fault", 2, "a call that the gate could not check because of an error is reported"),
 )
-
-#: Rule -> what to do instead.
-INSTEAD: dict[str, str] = {
-    "lookup-files": "delegate the reading to code-explorer and use its result; the next prompt, phase or accepted "
-    "delegation opens a new window",
-    "lookup-lines": "read one section with offset and limit, or delegate the reading to code-explorer",
-    "lookup-total": "read one section with offset and limit, or delegate the reading to code-explorer",
-    "lookup-time": "delegate slow reads to code-explorer; the next prompt, phase or accepted delegation opens a new "
-    "window",
-    "bulk-search": "delegate the search to code-explorer, or name one file",
-    "reread-analysed": "use the accepted result, or verify it with a read of at most 60 lines around a cited location; "
-    "a person can allow another read: remit gate declare verify PATH --why ...",
-    "edit-code": "delegate the change to backend-specialist or frontend-specialist",
-    "edit-tests": "delegate the change to qa-engineer",
-    "edit-spec": "delegate the change to product-manager",
-    "trivial-edit": "delegate the change to product-manager; a person can allow a direct edit: "
-    "remit gate declare edit PATH --why ...",
-    "guarded-state": "use the commands of remit: remit gate declare, remit gate status, remit uninstall",
-    "unannounced-change": "tell the user; the `git apply` command of the message reverts exactly this change, and "
-    "`remit gate trust` keeps it",
-    "synthesize-early": "wait until each delegation is accepted, rejected or failed, then answer",
-    "final-claims": "correct or remove what the record contradicts or lacks, and give the complete answer again",
-    "delegation-first": f"{RETRY_FIRST}; after that, the first lines of a few files may be read",
-    "presentation-size": "show the relevant part and state where the rest is",
-    "model-choice": "leave out `model` in the call, or tell the user why this task needs another model",
-    "parallel-writes": "wait until the other delegation ends, or split the work by files",
-    "security-alone": "delegate it to security-auditor",
-    "declare": "ask the user; they declare it, or allow the command when the client asks",
-    "tool-limits": "use the tools of the definition, or add the tool to `tools` in the definition",
-    "fault": 'report the error with the text of the reason; gate.on_fault = "closed" denies such calls',
-}
 
 #: What a quick lookup is for, and what it is not for.
 LOOKUPS: tuple[str, ...] = (
@@ -117,9 +77,4 @@ def lookup_lines() -> list[str]:
 
 
 #: Rules that protect the gate. A project cannot make exceptions to them.
-FIRM: tuple[str, ...] = ("guarded-state", "unannounced-change", "declare", "fault")
-
-
-def describe_rule(rule: str) -> tuple[int, str, str] | None:
-    """Return the level of a rule, its requirement, and what to do instead."""
-    return next(((level, text, INSTEAD[name]) for name, level, text in RULES if name == rule), None)
+FIRM: tuple[str, ...] = ("guarded-state", "unannounced-change")

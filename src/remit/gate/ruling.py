@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 class Ruling:
     """The judgement of a rule: level 1 to 3 if the rule is broken, else 0.
 
-    `apply` counts the call if it is allowed. `observed` records a call that the mode `observe` allows although it
-    would be denied.
+    `apply` counts the call if it is allowed.
     """
 
     def __init__(
@@ -37,19 +36,14 @@ class Ruling:
         self.paths = paths
         self.lines = lines
         self.apply = apply
-        self.observed: Callable[[SessionState], None] | None = None
-        #: Whether a person is asked, where the mode may stop a call.
+        #: Whether a person is asked.
         self.asks_person = False
-        #: ... and in modes that ask about nothing else.
-        self.asks_always = False
         #: Added to the reason for the caller. It may be content of the call and is not stored.
         self.detail = ""
         #: The statements of a final answer that are not so, for the record.
         self.statements: list[UntrueStatement] = []
         #: Whether a person reads the reason of an allowed call, too, not only the model.
         self.tells_person = False
-        #: Whether the call may change a file that is not scratch or state.
-        self.writes = False
         #: The name and the class of the file that an edit changes, if they are known.
         self.written: tuple[str, str] | None = None
 

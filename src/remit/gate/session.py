@@ -11,7 +11,6 @@ import time
 from remit.gate.delegation import Delegation
 from remit.gate.redaction import redacted
 from remit.gate.session_entries import (
-    BackgroundCall,
     ChangeEntry,
     DecisionEntry,
     Declaration,
@@ -34,7 +33,6 @@ SCHEMA = "remit.gate/1"
 #: How many entries of each list or table are kept. The oldest are dropped first.
 MAX_ENTRIES: dict[str, int] = {
     "analysed": 2000,
-    "background": 20,
     "changes": 20,
     "cited": 2000,
     "conflicts": 50,
@@ -42,7 +40,6 @@ MAX_ENTRIES: dict[str, int] = {
     "decisions": 100,
     "delegations": 100,
     "exceptions": 50,
-    "locks": 500,
     "pending": 64,
     "untrue": 200,
     "warnings": 50,
@@ -60,6 +57,9 @@ class SessionState(StateEntry):
 
     schema: str
     session: str
+    #: The client, and its mode; a session of Remit's own orchestrator has no client.
+    client: str = ""
+    mode: str = "orchestrator"
     #: The first line of the first prompt, and the branch on which it was sent.
     title: str = ""
     branch: str = ""
@@ -80,8 +80,6 @@ class SessionState(StateEntry):
     exceptions: list[ExceptionUse]
     used: dict[str, int]
     saved: int = 0
-    #: Path -> the id of the subagent that may write it, or of the call that launched that subagent.
-    locks: dict[str, str]
     #: By the id of a call that was allowed, until the call is settled.
     pending: dict[str, Grant]
     warnings: list[str]
@@ -92,11 +90,8 @@ class SessionState(StateEntry):
     final_told: bool = False
     #: The untrue statements of final answers, by the number of the prompt, and of reports, by the subagent.
     untrue: dict[str, UntrueCount]
-    #: Whether the conversation was compacted, and the model has not received the state since.
-    compacted: bool = False
     changes: list[ChangeEntry]
     writers: list[Writer]
-    background: list[BackgroundCall]
 
     def __init__(self, session: str = "", now: float | None = None) -> None:
         started = time.time() if now is None else now
@@ -131,39 +126,16 @@ class SessionState(StateEntry):
         """Return the entry of a call that may write."""
         return next((entry for entry in self.writers if entry.id == call.tool_use_id), None)
 
-    def open_writer(self, call: ToolUse, paths: list[str] | None, **flags: object) -> None:
-        """Record that a call may write these files (None: any), until `close_writer`."""
-        about = {"id": call.tool_use_id, "at": time.time(), "agent": call.agent_type[:80], "tool": call.tool[:80]}
-        self.forget_writer(call)
-        self.writers.append(Writer(**about, agent_id=call.agent_id[:MAX_NAME_LENGTH], paths=paths, **flags))
+    def open_writer(self, call: ToolUse, paths: list[str], **flags: object) -> None:
+        """Record that a call may write these files, until `close_writer`."""
+        self.writers = [entry for entry in self.writers if entry.id != call.tool_use_id]
+        self.writers.append(Writer(id=call.tool_use_id, at=time.time(), paths=paths, **flags))
 
     def close_writer(self, call: ToolUse) -> None:
         """Record that a call has ended."""
         writer = self.writer_of(call)
         if writer is not None:
             writer.end = time.time()
-
-    def close_writers_of(self, agent_id: str) -> None:
-        """Record the end of a subagent's calls: it has stopped, also if a person refused one of them."""
-        for entry in self.writers:
-            if agent_id and entry.agent_id == agent_id[:MAX_NAME_LENGTH] and not entry.end:
-                entry.end = time.time()
-
-    def withdraw_refused(self, call: ToolUse) -> None:
-        """Withdraw what earlier calls of this agent may do that the client asked about, if their end was not reported.
-
-        A person refused them: the client reports no end then. Effects of one that ran are still compared.
-        """
-        asked = {entry.id for entry in self.decisions if entry.decision == "ask"} - {call.tool_use_id}
-        agent = call.agent_id[:MAX_NAME_LENGTH]
-        for entry in self.writers:
-            if entry.id in asked and not entry.end and entry.agent_id == agent:
-                entry.paths, entry.person, entry.revert = [], "", ""
-                entry.git = entry.locks = entry.environment = entry.remit = entry.declares = False
-
-    def forget_writer(self, call: ToolUse) -> None:
-        """Forget a call that did not run."""
-        self.writers = [entry for entry in self.writers if entry.id != call.tool_use_id]
 
     def cite(self, locations: Iterable[tuple[str, int]]) -> None:
         """Record locations that an accepted result cites."""

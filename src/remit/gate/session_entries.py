@@ -158,7 +158,6 @@ class DecisionEntry(StateEntry):
     tool: str = ""
     agent: str = ""
     decision: str = ""
-    would: str | None = None
     rule: str | None = None
     reason: str = ""
     paths: list[str]
@@ -219,56 +218,24 @@ class ChangeEntry(StateEntry):
     patch: str = ""
     digest: str = ""
     command: str = ""
-    #: Whether it is a change of the gate's records that was not reported yet.
-    untold: bool = False
 
 
 class Writer(StateEntry):
-    """A call that may write."""
+    """A call of the orchestrator that may write."""
 
     id: str = ""
     at: float = 0.0
     #: 0 while the call runs.
     end: float = 0.0
-    agent: str = ""
-    tool: str = ""
-    #: The subagent that made it; empty for the orchestrator.
-    agent_id: str = ""
-    #: The files that it may write; None if any.
-    paths: list[str] | None
-    #: The class of the file that an edit changes.
-    kind: str = ""
+    #: The files that it may write.
+    paths: list[str]
     #: The patch of the gate that it applies.
     revert: str = ""
     #: Whether its command line was not understood.
     opaque: bool = False
-    #: Whether git checks out another commit, a package manager or a program that makes environments runs, a person
-    #: allowed a change of the gate, or a declaration is made.
+    #: Whether git checks out another commit, a package manager or a program that makes environments runs, or a person
+    #: allowed a change of what Remit installed.
     git: bool = False
     locks: bool = False
     environment: bool = False
     remit: bool = False
-    declares: bool = False
-    #: The commands of a person that it runs, with commas between them: the client asks about them.
-    person: str = ""
-
-
-class Process(StateEntry):
-    """A process, by its number and its start time in the system's ticks, with its name."""
-
-    number: int = 0
-    started: str = ""
-    name: str = ""
-
-
-class BackgroundCall(Writer):
-    """A call that left processes running."""
-
-    since: float = 0.0
-    processes: list[Process]
-    #: Whether it is a background command of the client, whose processes may be hidden.
-    task: bool = False
-    #: Files that were reported for these processes.
-    reported: list[str]
-    #: The digests of files that a process can write through memory.
-    mapped: dict[str, str]

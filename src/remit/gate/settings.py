@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
-from remit.deciding_files import CLIENTS, DECIDING
 from remit.errors import ConfigurationError, did_you_mean
 from remit.failure_policy import FALLBACK_FILES, FALLBACK_LINES
 from remit.gate.rule_texts import FIRM, RULES
-from remit.globs import split_name
-from remit.regular_files import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,20 +12,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from remit.configuration import Configuration
-    from remit.globs import NameParts
 
-#: Mode -> what it may do besides recording. `deny`: deny a call, or ask a person about it. `return`: send back a report
-#: or a final answer that is not true. `install`: install agents with instructions, commands and permission rules.
-POWERS: dict[str, tuple[str, ...]] = {
-    "verify": ("return",),
-    "standard": ("deny", "return", "install"),
-    "strict": ("deny", "return", "install"),
-    "observe": (),
-}
-MODES = tuple(POWERS)
-#: The mode of an install for all projects, in the home folder. A project's configuration takes precedence.
-USER_MODE = ".remit/gate/mode"
-_MAX_MODE = 20
+#: What Remit does with a client. It stands in the command line of the hooks: `verify` checks reports and final answers,
+#: `orchestrator` also denies calls and gives the team the form of a report.
+VERIFY, ORCHESTRATOR = "verify", "orchestrator"
+MODES = (VERIFY, ORCHESTRATOR)
 LIMITS: dict[str, int] = {
     "files": 3,
     "lines": 200,
@@ -65,12 +51,11 @@ PATHS: dict[str, tuple[str, ...]] = {
     ),
     "prose": ("**/*.md", "docs/**"),
 }
-#: Files and folders that only a person or Remit itself changes: the gate's records, its hooks and the embedded
-#: database, and what decides what runs next.
+#: Files that only a person changes, in any folder of the project and in the home folder: the settings of Remit and of
+#: the client, what an install writes, and the gate's record.
 GUARDED: tuple[str, ...] = (
-    *(".remit/gate", ".remit/postgres"),
-    *(f".remit/{client}" for client in CLIENTS),
-    *DECIDING,
+    *("**/remit.toml", "**/.remit-dismissals.toml", "**/.mcp.json", "**/.claude/settings*.json"),
+    *("**/.claude/{agents,commands,skills}/**", "**/.remit/gate/**", "**/.config/remit/**"),
 )
 #: Kind of work -> the agent that it is delegated to.
 AGENTS: dict[str, str] = {
@@ -82,7 +67,7 @@ AGENTS: dict[str, str] = {
     "security": "security-auditor",
 }
 #: The settings that the gate reads besides the paths, without the prefix `gate.`.
-KEYS = ("mode", "limits", "agents", "trivial_edits", "exceptions", "on_fault", "others")
+KEYS = ("limits", "agents", "trivial_edits", "exceptions", "others")
 
 
 class Exemption:
@@ -99,56 +84,24 @@ class GateSettings:
     """The effective settings. An invalid value is reported in `problems`, and the default is used."""
 
     def __init__(self) -> None:
-        self.mode = "standard"
+        self.mode = ORCHESTRATOR
         self.limits = dict(LIMITS)
         self.paths = dict(PATHS)
         self.agents = dict(AGENTS)
         #: Agent -> the tools of its definition.
         self.tools: dict[str, tuple[str, ...]] = {}
-        #: Agent -> the model of its definition: haiku, sonnet or opus.
-        self.models: dict[str, str] = {}
         #: "delegate": only white space and marks are edited directly; "direct": all trivial edits.
         self.trivial_edits = "delegate"
         self.exceptions: tuple[Exemption, ...] = ()
-        #: Folders, absolute or relative to the project.
-        self.guarded = GUARDED
-        self._guarded_names: list[tuple[str, NameParts]] = []
-        #: After an error in the gate: "open" allows the call with a warning, "closed" denies it.
-        self.on_fault = "open"
-        #: Subagents that are not under contract: "claims" checks their claims and sends a report back once, "observe"
-        #: only records, "off" checks nothing.
+        #: Subagents that are not under contract: "claims" checks their claims and sends a report back once, "off"
+        #: checks nothing.
         self.others = "claims"
         self.problems: list[str] = []
 
     @property
-    def guarded_names(self) -> list[tuple[str, NameParts]]:
-        """The guarded folders, each with its parts. Reads need none of them."""
-        if not self._guarded_names:
-            self._guarded_names = [(name, split_name(name.rstrip("/"))) for name in self.guarded]
-        return self._guarded_names
-
-    def may(self, power: str) -> bool:
-        """Return whether the mode may do this, see `POWERS`."""
-        return power in POWERS[self.mode]
-
-    def with_mode(self, mode: str) -> GateSettings:
-        """Return the same settings with another mode."""
-        if mode == self.mode:
-            return self
-        other = self._copy()
-        other.mode = mode
-        return other
-
-    def without_tools(self) -> GateSettings:
-        """Return the same settings without the tools of definitions."""
-        other = self._copy()
-        other.tools = {}
-        return other
-
-    def _copy(self) -> GateSettings:
-        other = GateSettings()
-        vars(other).update(vars(self))
-        return other
+    def denies(self) -> bool:
+        """Whether the mode denies calls."""
+        return self.mode == ORCHESTRATOR
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any] | None) -> GateSettings:
@@ -198,14 +151,6 @@ def _is_amount(value: object) -> bool:
 
 def _is_name(value: object) -> bool:
     return isinstance(value, str) and value != ""
-
-
-def _guarded(settings: GateSettings, key: str, value: object) -> None:
-    """Add folders to those of the project."""
-    if isinstance(value, list | tuple) and _texts(value):
-        settings.guarded = (*GUARDED, *value)
-    else:
-        settings.problems.append(f"gate.{key} must be a list of folders, not {value!r:.60}")
 
 
 def _exceptions(settings: GateSettings, key: str, value: object) -> None:
@@ -266,7 +211,6 @@ def _texts(value: object) -> bool:
 
 
 _SETTERS: dict[str, Any] = {
-    "mode": _choice(*MODES),
     "limits": _mapping("limit", _is_amount, "a number of at least 0", LIMITS, lambda _, number: int(number)),
     "paths": _mapping(
         *("class", _texts, "a list of globs", PATHS),
@@ -274,12 +218,9 @@ _SETTERS: dict[str, Any] = {
     ),
     "agents": _mapping("role", _is_name, "the name of an agent", AGENTS),
     "tools": _mapping("", _texts, "a list of tools", kept=lambda _, tools: tuple(tools)),
-    "models": _mapping("", _is_name, "the name of a model"),
-    "guarded": _guarded,
     "trivial_edits": _choice("delegate", "direct"),
     "exceptions": _exceptions,
-    "on_fault": _choice("open", "closed"),
-    "others": _choice("claims", "observe", "off"),
+    "others": _choice("claims", "off"),
 }
 
 
@@ -288,28 +229,13 @@ def settings_mapping(configured: Configuration) -> dict[str, Any]:
     mapping: dict[str, Any] = {}
     for key in KEYS:
         value, source = configured.values[f"gate.{key}"]
-        if key == "mode" and source == "default":
-            value = user_mode() or value
         value = [_plain(entry) for entry in value] if key == "exceptions" else value
         problems = GateSettings.from_mapping({key: value}).problems
         if problems:
             raise ConfigurationError(f"{source.replace(chr(92), '/').rpartition('/')[2]}: {problems[0]}")
         mapping[key] = value
     mapping["paths"] = {name: configured[f"paths.{name}"] for name in ("code", "tests", "spec")}
-    if user_mode():
-        mapping["guarded"] = [*mapping.get("guarded", ()), os.path.dirname(user_mode_file())]
     return mapping
-
-
-def user_mode() -> str:
-    """Return the mode of an install for all projects; "" without one."""
-    text = (read_regular(user_mode_file(), _MAX_MODE) or b"").decode("ascii", "replace").strip()
-    return text if text in MODES else ""
-
-
-def user_mode_file() -> str:
-    """Return the path of the file with the mode of an install for all projects."""
-    return os.path.join(os.path.expanduser("~"), USER_MODE)
 
 
 def from_configuration(configured: Configuration) -> GateSettings:

@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-SCHEMA = "remit.decision/1"
 #: Longer names are cut before they are stored or shown.
 MAX_NAME_LENGTH = 512
 
@@ -81,41 +80,23 @@ def _text(value: object) -> str:
 class Decision:
     """The answer to a call. With a `fault`, an error in the gate prevented a judgement."""
 
-    def __init__(  # noqa: PLR0913 - the fields of the answer, all by name
+    def __init__(
         self,
         decision: str,
         mode: str,
         *,
-        would: str | None = None,
         rule: str | None = None,
         reason: str = "",
         delegate_to: str | None = None,
         exception: str | None = None,
-        window: tuple[int, int] = (0, 0),
         fault: str | None = None,
     ) -> None:
         self.decision = decision
         self.mode = mode
-        self.would = would
         self.rule = rule
         self.reason = reason
         self.delegate_to = delegate_to
         self.exception = exception
-        self.files, self.lines = window
         self.fault = fault
         #: Whether the person reads the reason, too, although the call is allowed.
         self.tells_person = False
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fixed shape `remit.decision/1`."""
-        return {
-            "schema": SCHEMA,
-            "decision": self.decision,
-            "mode": self.mode,
-            "would": self.would,
-            "rule": self.rule,
-            "reason": self.reason,
-            "delegate_to": self.delegate_to,
-            "exception": self.exception,
-            "window": {"files": self.files, "lines": self.lines},
-        }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import os
 import re
+from collections.abc import Callable
 
 #: Words that express how strong a requirement is. A contraction with "n't" counts as "not".
 STRENGTH = frozenset({"should", "must", "may", "shall", "not", "optional", "cannot"})
@@ -43,8 +43,8 @@ _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 _LEADING = re.compile(r"^([(\[{\"']*)(\*{1,3}|_{1,3}|`{1,3})(?=[^\W_]|[(\[{\"'*_`])")
 _TRAILING = re.compile(r"(?<=[^\W_])(\*{1,3}|_{1,3}|`{1,3})([)\]}\"'.,;:!?]*)$")
 _TRAILING_LATE = re.compile(r"(?<=[)\]}\"'.,;:!?%])(\*{1,3}|_{1,3}|`{1,3})$")
-#: One word per line. Its source is documented in the same folder.
-WORD_LIST = os.path.join(os.path.dirname(__file__), "words", "english.txt")
+#: Returns how often each of some words stands in the project.
+CountWords = Callable[..., list[int]]
 
 
 class EditJudgement:
@@ -56,8 +56,10 @@ class EditJudgement:
         self.changed = changed
 
 
-def judge_trivial_edit(before: str, after: str, *, path: str = "", max_lines: int = 2) -> EditJudgement:
-    """Return whether the change between two texts is trivial, and of which kind."""
+def judge_trivial_edit(
+    before: str, after: str, count_words: CountWords, *, path: str = "", max_lines: int = 2
+) -> EditJudgement:
+    """Return whether the change between two texts is trivial, and of which kind. `before` is in the project."""
     old, new = _lines(before), _lines(after)
     if old == new:
         return EditJudgement("formatting", "only line endings change" if before != after else "nothing changes")
@@ -69,7 +71,7 @@ def judge_trivial_edit(before: str, after: str, *, path: str = "", max_lines: in
         return EditJudgement(None, f"{changed} lines change (limit: {max_lines})", changed)
     kinds: list[str] = []
     for start, removed, other in hunks:
-        judgement = _judge_hunk(old, start, removed, other, path)
+        judgement = _judge_hunk(old, start, removed, other, path, count_words)
         if judgement.kind is None:
             return EditJudgement(None, judgement.reason, changed)
         kinds += judgement.kind.split("+")
@@ -115,7 +117,9 @@ def _hunks(old: list[str], new: list[str]) -> list[tuple[int, list[str], list[st
     return [(first + a, removed[a:b], other[c:d]) for tag, a, b, c, d in steps if tag != "equal"]
 
 
-def _judge_hunk(old: list[str], start: int, removed: list[str], other: list[str], path: str) -> EditJudgement:
+def _judge_hunk(
+    old: list[str], start: int, removed: list[str], other: list[str], path: str, count_words: CountWords
+) -> EditJudgement:
     if any(len(line) > _MAX_LINE for line in removed + other):
         return EditJudgement(None, "a line is too long to be compared")
     block = is_in_code_block(old, start)
@@ -123,20 +127,20 @@ def _judge_hunk(old: list[str], start: int, removed: list[str], other: list[str]
         return _judge_formatting(removed, other, block, path)
     kinds = []
     for before, after in zip(removed, other, strict=True):
-        judgement = _judge_line(before, after, block, path)
+        judgement = _judge_line(before, after, block, path, count_words)
         if judgement.kind is None:
             return judgement
         kinds.append(judgement.kind)
     return EditJudgement("+".join(kinds), "")
 
 
-def _judge_line(before: str, after: str, block: str, path: str) -> EditJudgement:
+def _judge_line(before: str, after: str, block: str, path: str, count_words: CountWords) -> EditJudgement:
     formatting = _judge_formatting([before], [after], block, path)
     if formatting.kind is not None:
         return formatting
     if block != "code" and _is_metadata(before, after):
         return EditJudgement("metadata", "")
-    return _judge_word(before, after, block, formatting.reason)
+    return _judge_word(before, after, block, formatting.reason, count_words)
 
 
 def _judge_formatting(removed: list[str], other: list[str], block: str, path: str) -> EditJudgement:
@@ -171,8 +175,8 @@ def _is_metadata(before: str, after: str) -> bool:
     return same and key in METADATA_KEYS and (old["version"] is None) == (other["version"] is None)
 
 
-def _judge_word(before: str, after: str, block: str, why: str) -> EditJudgement:
-    """Judge a change of one misspelt word into a correct one. The rest of the line must not change."""
+def _judge_word(before: str, after: str, block: str, why: str, count_words: CountWords) -> EditJudgement:
+    """Judge a change of one misspelt word. The rest of the line must not change."""
     pieces, other = _PIECES.findall(before), _PIECES.findall(after)
     differing = [index for index in range(min(len(pieces), len(other))) if pieces[index] != other[index]]
     if re.findall(r"\d+", before) != re.findall(r"\d+", after):
@@ -192,16 +196,18 @@ def _judge_word(before: str, after: str, block: str, why: str) -> EditJudgement:
         return EditJudgement(None, "a sign changes")
     if block or _is_name(pieces, index, old) or _is_name(other, index, new):
         return EditJudgement(None, "the word is part of a name or of code")
-    return _judge_spelling(old, new)
+    return _judge_spelling(old, new, count_words)
 
 
-def _judge_spelling(old: str, new: str) -> EditJudgement:
-    if is_word(old):
-        return EditJudgement(None, "the old word is not misspelt")
-    if not is_word(new):
-        return EditJudgement(None, "the new word is not in the word list")
-    if edit_distance(old.lower(), new.lower()) > 2:
-        return EditJudgement(None, "the two words are more than two letters apart")
+def _judge_spelling(old: str, new: str, count_words: CountWords) -> EditJudgement:
+    """Judge a change of a word: a misspelt one stands nowhere else in the project, and the correct one does."""
+    if old[0].lower() != new[0].lower() or edit_distance(old.lower(), new.lower()) > 2:
+        return EditJudgement(None, "the two words are more than two letters apart, or begin differently")
+    before, after = count_words(old, new)
+    if before > 1:
+        return EditJudgement(None, f"{old!r} also stands elsewhere in the project, so it may be right")
+    if not after:
+        return EditJudgement(None, f"{new!r} stands nowhere in the project, so it may be wrong")
     return EditJudgement("typo", "")
 
 
@@ -277,15 +283,6 @@ def is_in_code_block(lines: list[str], index: int) -> str:
             return "front"
     fences = sum(1 for line in lines[:index] if _FENCE.match(line))
     return "code" if fences % 2 else ""
-
-
-def is_word(word: str) -> bool:
-    """Return whether a word is in the list. Case and a possessive ending are ignored."""
-    plain = word.lower().removesuffix("'s").removesuffix("\u2019s")
-    if not (plain.isascii() and plain.isalpha()) or len(plain) > 40:
-        return False
-    with open(WORD_LIST, "rb") as file:
-        return f"\n{plain}\n".encode("ascii") in b"\n" + file.read()
 
 
 def edit_distance(word: str, other: str, limit: int = 2) -> int:

@@ -19,6 +19,8 @@ from remit.globs import SKIPPED_WITH_VENV
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from remit.gate.file_versions import Entry
 
     #: The change time of the folder; the names of its files; their change times; the rest of their stat data.
@@ -26,16 +28,13 @@ if TYPE_CHECKING:
 
 #: The kinds of records in the store: a record by its digest, and the digest of the last one or of that before a call.
 KIND, NAMED = "tree", "tree-of"
-_VERSION = 3
+_VERSION = 4
 #: More files are not compared; the user reads that.
 MAX_FILES = 250_000
 #: Files of a new folder of dependencies that are named.
 _MAX_NEW = 500
 #: A record with more folders to list than this is saved, although no file has changed.
 _MANY_FOLDERS = 8
-#: The parts of each `.git` that decide what git runs and ignores.
-_OF_GIT = (b"config", b"hooks", b"info")
-_OF_GIT_INFO = (b"exclude", b"attributes")
 #: Folders of dependencies, and of other systems of version control: left out if git ignores them, if they were there
 #: from the start or if a package manager made them.
 _DEPENDENCIES = frozenset({b"node_modules", b".venv", b"venv", b".tox", b".hg", b".svn"})
@@ -43,9 +42,7 @@ _DEPENDENCIES = frozenset({b"node_modules", b".venv", b"venv", b".tox", b".hg", 
 _CACHES = frozenset({b"__pycache__", b".mypy_cache", b".pytest_cache", b".ruff_cache", b".hypothesis"})
 _CODE_TEXT = "py pyi pth pyx js mjs cjs jsx ts mts tsx sh bash rb pl php go rs java kt c h cc cpp cs lua so"
 _CODE = tuple(os.fsencode(f".{ending}") for ending in _CODE_TEXT.split())
-_SKIPPED = frozenset(os.fsencode(name) for name in SKIPPED_WITH_VENV - {".git"}) - _DEPENDENCIES - _CACHES
-#: Folders that a walk through files of the user does not enter.
-PASSED_OVER = _SKIPPED | _DEPENDENCIES | _CACHES | {b".git"}
+_SKIPPED = frozenset(os.fsencode(name) for name in SKIPPED_WITH_VENV) - _DEPENDENCIES - _CACHES
 _GONE: Entry = (0, 0, -1, 0, 0)
 #: Clocks of file systems advance in steps of at most this time.
 _CLOCK_STEP = 0.02
@@ -66,8 +63,6 @@ class TreeRecord:
         self.ignored: frozenset[bytes] = frozenset()
         #: Folders of dependencies -> whether they are left out.
         self.left_out: dict[bytes, bool] = {}
-        #: Folder -> the names of the links in it.
-        self.links: dict[bytes, list[bytes]] = {}
         self.is_complete = True
         #: Of the scan that made the record: new folders of dependencies, the number of folders that were listed, and
         #: the newest change time in them.
@@ -79,7 +74,7 @@ class TreeRecord:
         """Return the record as bytes."""
         values = (
             *(_VERSION, self.folders, self.copies, self.head),
-            *(sorted(self.ignored), self.left_out, self.links, self.is_complete),
+            *(sorted(self.ignored), self.left_out, self.is_complete),
         )
         return marshal.dumps(values, 2)
 
@@ -87,32 +82,26 @@ class TreeRecord:
     def loads(cls, data: bytes) -> TreeRecord | None:
         """Return a record from its bytes, or None if they are not one."""
         try:
-            version, folders, copies, head, ignored, left_out, links, is_complete = marshal.loads(data)  # noqa: S302
+            version, folders, copies, head, ignored, left_out, is_complete = marshal.loads(data)  # noqa: S302
         except (ValueError, EOFError, TypeError):
             return None
         if version != _VERSION or not isinstance(folders, dict) or not isinstance(copies, dict):
             return None
         tree = cls()
         tree.folders, tree.copies, tree.head = folders, copies, head
-        tree.ignored, tree.left_out, tree.links, tree.is_complete = frozenset(ignored), left_out, links, is_complete
+        tree.ignored, tree.left_out, tree.is_complete = frozenset(ignored), left_out, is_complete
         return tree
 
     def successor(self) -> TreeRecord:
         """Return an empty record with the same copies and the same files left out."""
         tree = TreeRecord()
         tree.copies, tree.head, tree.ignored, tree.left_out = self.copies, self.head, self.ignored, self.left_out
-        tree.links = dict(self.links)
         return tree
 
     @property
     def is_given_up(self) -> bool:
         """Whether the project had too many files when it was recorded for the first time."""
         return not self.is_complete and not self.folders
-
-    def entry(self, path: str) -> Entry | None:
-        """Return the stat data of a file."""
-        folder, _, name = os.fsencode(path).rpartition(b"/")
-        return _entries(self.folders.get(folder)).get(name)
 
     def save(self, folder: str) -> None:
         """Save the record in the gate's store, as the last one."""
@@ -129,9 +118,9 @@ class TreeRecord:
         if 0 < left <= _CLOCK_STEP:
             time.sleep(left)
 
-    def leave_out(self, paths: list[str], *, is_left_out: bool = True) -> None:
+    def leave_out(self, paths: Iterable[bytes], *, is_left_out: bool = True) -> None:
         """Leave folders of dependencies out from now on, or record their files from now on."""
-        self.left_out = {**self.left_out, **{os.fsencode(path): is_left_out for path in paths}}
+        self.left_out = {**self.left_out, **dict.fromkeys(paths, is_left_out)}
 
 
 def scan(project: str, earlier: TreeRecord) -> tuple[TreeRecord, list[StatChange]]:
@@ -164,7 +153,6 @@ def scan(project: str, earlier: TreeRecord) -> tuple[TreeRecord, list[StatChange
     for folder in _all_below(gone, tree):
         changes += _compare(folder, _entries(earlier.folders.get(folder)), {})
         tree.folders.pop(folder, None)
-        tree.links.pop(folder, None)
     return tree, changes if tree.is_complete else []
 
 
@@ -190,9 +178,8 @@ def _list_folder(
 ) -> Folder | None:
     """Return the files of a folder, or None if it does not exist. Add its new folders to `waiting`."""
     prefix = folder + b"/" if folder else b""
-    wanted, endings = _wanted_names(folder), _wanted_endings(folder, tree)
+    endings = _wanted_endings(folder, tree)
     names: dict[bytes, Entry] = {}
-    links: list[bytes] = []
     names_before = set(before[1]) if before else ()
     try:
         about = os.lstat(root + folder)
@@ -202,35 +189,19 @@ def _list_folder(
         with os.scandir(root + folder) as entries:
             for entry in entries:
                 name, path = entry.name, prefix + entry.name
-                if wanted and name not in wanted:
-                    continue
                 if entry.is_dir(follow_symlinks=False):
                     if path not in earlier.folders and _is_recorded(name, path, tree):
                         waiting.append(path)
                 elif name.endswith(endings) and (name in names_before or path not in tree.ignored):
                     about = entry.stat(follow_symlinks=False)
-                    if stat.S_ISLNK(about.st_mode):
-                        links.append(name)
                     times = (about.st_ctime_ns, about.st_mtime_ns)
                     names[name] = (*times, about.st_size, about.st_mode, about.st_ino)
     except OSError:  # it was removed, or it cannot be read
         return None
     times_of_files = [entry[0] for entry in names.values()]
-    if links:
-        tree.links[folder] = links
-    else:
-        tree.links.pop(folder, None)
     tree.listed += 1
     tree.newest = max(tree.newest, changed_at, *times_of_files, 0)
     return changed_at, list(names), times_of_files, marshal.dumps([entry[1:] for entry in names.values()], 2)
-
-
-def _wanted_names(folder: bytes) -> tuple[bytes, ...]:
-    """Return the only names that are recorded in a folder of git; for other folders, nothing."""
-    parts = folder.split(b"/")[-2:]
-    if parts[-1] == b".git":
-        return _OF_GIT
-    return _OF_GIT_INFO if parts == [b".git", b"info"] else ()
 
 
 def _wanted_endings(folder: bytes, tree: TreeRecord) -> tuple[bytes, ...]:
@@ -266,11 +237,6 @@ def _compare(folder: bytes, before: dict[bytes, Entry], after: dict[bytes, Entry
     return [StatChange(prefix + os.fsdecode(name), old, new) for name, old, new in changed]
 
 
-def all_files(tree: TreeRecord) -> list[StatChange]:
-    """Return all recorded files, as new ones."""
-    return [change for folder, files in tree.folders.items() for change in _compare(folder, {}, _entries(files))]
-
-
 def _all_below(gone: list[bytes], tree: TreeRecord) -> list[bytes]:
     """Return removed folders with all recorded folders below them, which a link may still lead to."""
     if not gone:
@@ -279,13 +245,11 @@ def _all_below(gone: list[bytes], tree: TreeRecord) -> list[bytes]:
     return [*gone, *(folder for folder in tree.folders if folder.startswith(starts))]
 
 
-def load_tree(folder: str, call: str = "", limit: int | None = None) -> TreeRecord | None:
-    """Return the last record, or the one before a call; None if it is missing or has more than `limit` bytes."""
+def load_tree(folder: str, call: str = "") -> TreeRecord | None:
+    """Return the last record, or the one before a call; None if it is missing."""
     store = find_store(folder)
-    digest = (store.trusted(NAMED, call) or b"").decode("ascii") if store is not None else ""
-    if store is None or not digest or (limit is not None and store.size(KIND, digest) > limit):
-        return None
-    data = store.trusted(KIND, digest)
+    digest = (store.get(NAMED, call) or b"").decode("ascii") if store is not None else ""
+    data = store.get(KIND, digest) if store is not None and digest else None
     return TreeRecord.loads(data) if data is not None else None
 
 
@@ -299,9 +263,10 @@ def first_record(folder: str, project: str) -> TreeRecord:
         return tree
     paths = [os.fsdecode(path) for path in scanned.dependencies]
     committed = file_versions.committed_folders(project, paths) if paths else set()
-    tree.leave_out(file_versions.committed_below(project, _SKIPPED | _CACHES), is_left_out=False)
-    tree.leave_out([path for path in paths if path not in committed])
-    tree.leave_out(sorted(committed), is_left_out=False)
+    below = file_versions.committed_below(project, _SKIPPED | _CACHES)
+    tree.leave_out(map(os.fsencode, below), is_left_out=False)
+    tree.leave_out(os.fsencode(path) for path in paths if path not in committed)
+    tree.leave_out(map(os.fsencode, sorted(committed)), is_left_out=False)
     tree, changes = scan(project, tree)
     keep_copies(folder, project, tree, changes)
     return tree
@@ -316,9 +281,7 @@ def record_again(folder: str, project: str, tree: TreeRecord, changes: list[Stat
 
 def keep_copies(folder: str, project: str, tree: TreeRecord, changes: list[StatChange]) -> None:
     """Copy the changed files into the gate's store, so that their next change can be reverted."""
-    paths = {
-        change.path: change.after for change in changes if not change.is_removed and not change.path.startswith(".git/")
-    }
+    paths = {change.path: change.after for change in changes if not change.is_removed}
     tree.copies = {**tree.copies, **file_versions.keep_copies(folder, project, paths, tree.copies, tree.head)}
 
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-import stat
 
-from remit.gate.delegations import has_failed_twice, judge_subagent_write, may_write
-from remit.gate.file_versions import has_committed, ignoring_rules
-from remit.gate.git_settings import decides_what_git_runs
-from remit.gate.guarded import is_instruction, lines_about_remit
+from remit.gate.delegations import has_failed_twice
+from remit.gate.file_versions import count_words, has_committed, ignored_among
 from remit.gate.project_paths import ProjectPath, classify, is_guarded, locate, read_text
 from remit.gate.ruling import Ruling
 from remit.gate.session_entries import Grant
 from remit.gate.tool_use import MAX_NAME_LENGTH
-from remit.gate.work_tree import TreeRecord, scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +24,6 @@ if TYPE_CHECKING:
 _FRONTEND = (".tsx", ".jsx", ".css", ".scss", ".sass", ".less", ".html", ".htm", ".vue", ".svelte", ".astro")
 #: The texts of an edit are compared up to this number of characters.
 MAX_EDIT_SIZE = 2_000_000
-_UNDEFINED = "which has no definition here. Its further edits are allowed and not reported"
 #: Folders that tools make, and that a command may remove if git ignores them.
 _OUTPUT_TEXT = """
     build dist target out htmlcov coverage node_modules __pycache__ .next .nuxt .turbo .parcel-cache .nyc_output
@@ -52,70 +47,26 @@ def judge_edit(call: ToolUse, state: SessionState, settings: GateSettings, proje
     name = target.name[:MAX_NAME_LENGTH]
     if _changes_settings(call, target):
         return judge_write(name, "guarded", settings)
-    kind = write_class(target, settings, project)
-    ruling = judge_write(name, kind, settings) if kind != "spec" else _judge_spec_edit(call, state, settings, target)
+    kind = write_class(target, settings)
+    ruling = (
+        judge_write(name, kind, settings)
+        if kind != "spec"
+        else _judge_spec_edit(call, state, settings, target, project)
+    )
     ruling.written = (name, kind)
     return ruling
 
 
-def _judge_spec_edit(call: ToolUse, state: SessionState, settings: GateSettings, target: ProjectPath) -> Ruling:
+def _judge_spec_edit(
+    call: ToolUse, state: SessionState, settings: GateSettings, target: ProjectPath, project: str
+) -> Ruling:
     name = target.name[:MAX_NAME_LENGTH]
     before = read_text(target.real, MAX_EDIT_SIZE)
     after = _text_after(call, before)
     unread = before is None and os.path.lexists(target.real)
     if unread or after is None or len(after) > MAX_EDIT_SIZE:
         return judge_write(name, "spec", settings)
-    return _judge_spec(call, state, settings, name, (before or "", after))
-
-
-def judge_subagent_edit(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
-    """Judge a subagent's edit: neither a file of Remit nor one that another subagent writes."""
-    target = locate(edited_path(call), call.cwd, project)
-    if is_guarded(target, settings, project) or _changes_settings(call, target):
-        return judge_write(target.name[:MAX_NAME_LENGTH], "guarded", settings)
-    ruling = judge_subagent_write(call, state, [target.name])
-    if not ruling.reason and target.inside and decides_what_git_runs(target.name):
-        ruling.level, ruling.reason = 3, f"{target.name} decides what runs next; a subagent changes it"
-        ruling.tells_person = True
-    elif not ruling.reason and not may_write(call, settings):
-        _tell_undefined(call, ruling, state, write_class(target, settings, project))
-    return ruling
-
-
-def _tell_undefined(call: ToolUse, ruling: Ruling, state: SessionState, kind: str) -> None:
-    """Let the person read, once for each agent, that an agent edits files whose definition is not known here.
-
-    The client has given it the tool, so it may be defined on the client's command line or by a program.
-    """
-    name = call.agent_type[:80]
-    if kind in ("code", "tests", "spec") and not any(
-        entry.agent == name and _UNDEFINED in entry.reason for entry in state.decisions
-    ):
-        who = name or "an agent without a name"
-        ruling.level, ruling.reason = 3, f"{ruling.paths[0]} is changed by {who}, {_UNDEFINED}"
-        ruling.tells_person = True
-
-
-def judge_edited(call: ToolUse, state: SessionState, settings: GateSettings, project: str) -> Ruling:
-    """Judge an edit after it ran: its path may lead to another file than before, because a link was replaced."""
-    writer = state.writer_of(call)
-    if writer is None or not writer.kind:
-        return Ruling()
-    target = locate(edited_path(call), call.cwd, project)
-    kind = write_class(target, settings, project)
-    if kind == writer.kind or kind not in ("code", "tests", "spec", "guarded"):
-        return Ruling()
-    if kind != "guarded" and may_write(call, settings):
-        return Ruling()
-    reason = (
-        f"{edited_path(call)[:MAX_NAME_LENGTH]} leads to {target.name[:MAX_NAME_LENGTH]}, and did not before this "
-        f"{call.tool} call. The call may have changed that file without permission. Tell the user; "
-        "`git diff` shows what is not committed"
-    )
-    state.warn(reason)
-    ruling = Ruling(1, "unannounced-change", reason, paths=(target.name[:MAX_NAME_LENGTH],))
-    ruling.tells_person = True
-    return ruling
+    return _judge_spec(call, state, settings, name, (before or "", after), project)
 
 
 def _changes_settings(call: ToolUse, target: ProjectPath) -> bool:
@@ -126,18 +77,32 @@ def _changes_settings(call: ToolUse, target: ProjectPath) -> bool:
     after = _text_after(call, before)
     if after is None:  # the client may still find what is replaced
         return "remit" in repr(call.input)
-    return lines_about_remit((before or "").encode()) != lines_about_remit(after.encode("utf-8", "replace"))
+    return _lines_about_remit(before or "") != _lines_about_remit(after)
 
 
-def write_class(target: ProjectPath, settings: GateSettings, project: str, *, whole: bool = False) -> str:
-    """Return the class of a file that is written; `guarded` for files that only a person changes."""
-    if is_guarded(target, settings, project, whole=whole):
+def _lines_about_remit(text: str) -> list[str]:
+    """Return the lines of a TOML text that may be about Remit."""
+    lines, is_inside = [], False
+    for line in text.splitlines():
+        if line.lstrip().startswith("["):
+            is_inside = "remit" in line
+        if is_inside or "remit" in line:
+            lines.append(line)
+    return lines
+
+
+def write_class(target: ProjectPath, settings: GateSettings, *, whole: bool = False) -> str:
+    """Return the class of a file that is written; `guarded` for files that only a person changes.
+
+    With `whole`, a folder is removed, moved or replaced with all that is in it.
+    """
+    if is_guarded(target):
         return "guarded"
     kind = classify(target, settings)
     if kind in ("prose", "state", "scratch"):
-        names = [*_names_of(target.real, project), *_names_below(target, whole=whole)]
-        classes = (classify(ProjectPath(name, name, inside=True), settings) for name in names)
-        return next((name_class for name_class in classes if name_class in ("code", "tests", "spec")), kind)
+        below = [ProjectPath(name, name, inside=True) for name in _names_below(target, whole=whole)]
+        classes = ("guarded" if is_guarded(path) else classify(path, settings) for path in below)
+        return next((found for found in classes if found in ("guarded", "code", "tests", "spec")), kind)
     return kind
 
 
@@ -158,31 +123,14 @@ def _names_below(target: ProjectPath, *, whole: bool) -> list[str]:
     return names
 
 
-def _names_of(real: str, project: str) -> list[str]:
-    """Return the names in the project of a file that has more than one name, as few files have."""
-    try:
-        about = os.lstat(real)
-    except (OSError, ValueError):
-        return []
-    if about.st_nlink < 2 or not stat.S_ISREG(about.st_mode):
-        return []
-    _, changes = scan(project, TreeRecord())
-    return [change.path for change in changes if change.after[4] == about.st_ino]
-
-
 def judge_write(name: str, kind: str, settings: GateSettings, *, by_shell: bool = False) -> Ruling:
     """Judge a write by the class of its file."""
     through = " through the shell" if by_shell else ""
     if kind in ("state", "scratch"):
         return Ruling(paths=(name,), exception=None)
     if kind == "guarded":
-        what = "contains guarded files" if name == "." else "is guarded"
-        reason = f"{name} {what} and is changed by a person only, not{through or ' by an agent'}. You may read it"
+        reason = f"{name} is guarded and is changed by a person only, not{through or ' by an agent'}. You may read it"
         return Ruling(1, "guarded-state", reason, paths=(name,))
-    if kind == "prose" and is_instruction(name):
-        ruling = Ruling(3, None, f"{name} is an instruction for the next sessions; this edit{through} changes it")
-        ruling.tells_person, ruling.paths = True, (name,)
-        return ruling
     if kind == "prose":
         return Ruling(3, None, f"{name} is prose; the direct edit{through} is recorded", paths=(name,))
     if kind == "tests":
@@ -207,7 +155,7 @@ def judge_shell_writes(effects: Effects, call: ToolUse, settings: GateSettings, 
     removed: list[str] = []
     for path in effects.writes:
         target = locate(path, call.cwd, project)
-        kind = write_class(target, settings, project, whole=path in effects.removes)
+        kind = write_class(target, settings, whole=path in effects.removes)
         if kind == "code" and path in effects.removes and _may_be_output(target):
             removed.append(target.name)
         else:
@@ -233,7 +181,7 @@ def _may_be_output(target: ProjectPath) -> bool:
 
 def _output_of(names: list[str], project: str) -> frozenset[str]:
     """Return the paths that git ignores and has no file of."""
-    ignored = ignoring_rules(project, names)
+    ignored = ignored_among(project, names)
     return frozenset(name for name in names if name in ignored and not has_committed(project, name))
 
 
@@ -256,11 +204,12 @@ def _text_after(call: ToolUse, before: str | None) -> str | None:
 
 
 def _judge_spec(
-    call: ToolUse, state: SessionState, settings: GateSettings, name: str, texts: tuple[str, str]
+    call: ToolUse, state: SessionState, settings: GateSettings, name: str, texts: tuple[str, str], project: str
 ) -> Ruling:
     from remit.gate.trivial_edit import digest, judge_trivial_edit  # late: edits of specifications are rare
 
-    edit = judge_trivial_edit(*texts, path=name, max_lines=settings.limits["edit_lines"])
+    limit = settings.limits["edit_lines"]
+    edit = judge_trivial_edit(*texts, lambda *words: count_words(project, *words), path=name, max_lines=limit)
     agent = settings.agent("spec")
     is_declared = state.is_declared("edit", name)
     if edit.kind is None:

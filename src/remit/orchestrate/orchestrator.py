@@ -62,8 +62,7 @@ class GateSession:
         self._folder = str(data / "gate")
         self._root = str(root)
         self._session = session
-        # `verify` is about what others say. This orchestrator is Remit's own, and keeps its limits.
-        self._settings = settings.with_mode("standard") if settings.mode == "verify" else settings
+        self._settings = settings
 
     async def ask(self, tool: str, arguments: Mapping[str, Any], key: str) -> str | None:
         """Return None if a call is allowed, else the reason and the agent to delegate to."""

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
-
-import msgspec
+from typing import Any
 
 from remit.gate import log
-from remit.gate.rule_texts import describe_rule
 from remit.gate.session import SessionState
-from remit.gate.settings import GateSettings
+from remit.gate.settings import VERIFY, GateSettings
 from remit.reports.layout import (
     Line,
     Piece,
@@ -26,47 +23,8 @@ STYLES = {"allow": "green", "warn": "yellow", "ask": "yellow", "deny": "bold red
 OUTCOME_STYLES = {"accepted": "green", "returned": "yellow", "rejected": "bold red", "failed": "bold red"}
 #: The number of violations of a result that are shown.
 MAX_VIOLATIONS = 3
-#: The mode -> the label of the direct reads since the last prompt. In `verify` they are not limited and not shown.
-_READS = {"observe": "direct reads", "verify": ""}
 #: The tool of a decision on a final answer: the answer goes back, and no call is denied.
 _ANSWER = "answer"
-
-
-class WindowShape(msgspec.Struct):
-    """The direct reads since the window was opened."""
-
-    files: int
-    lines: int
-
-
-class DecisionShape(msgspec.Struct):
-    """The decision on one call.
-
-    The modes `verify` and `observe` allow every call. In `observe`, `would` is the decision of `standard`.
-    """
-
-    decision: Literal["allow", "deny", "ask", "warn"]
-    mode: Literal["verify", "standard", "strict", "observe"]
-    would: Literal["allow", "deny", "ask", "warn"] | None
-    rule: str | None
-    reason: str
-    delegate_to: str | None
-    exception: str | None
-    window: WindowShape
-    schema: Literal["remit.decision/1"] = "remit.decision/1"
-
-
-def decision_lines(decision: Mapping[str, Any], columns: int) -> Iterator[Line]:
-    """Yield a decision on a call that is not made."""
-    yield _answer_line(decision)
-    yield from paragraph(str(decision.get("reason") or ""), columns)
-    if decision.get("delegate_to"):
-        yield from paragraph(f"delegate to: {decision['delegate_to']}", columns, style="cyan")
-    window = decision.get("window") or {}
-    label = _READS.get(str(decision.get("mode")), "window")
-    if label:
-        read = f"{_count(window.get('files'), 'file')}, {_count(window.get('lines'), 'line')}"
-        yield [Piece(f"  {label}: {read}", "dim")]
 
 
 def log_shape(state: SessionState, *, denied: bool) -> dict[str, Any]:
@@ -84,11 +42,9 @@ def log_lines(state: SessionState, columns: int, *, denied: bool) -> Iterator[Li
     """Yield the decisions of a session with their reasons and costs."""
     entries = log.log_entries(state, denied=denied)
     refused, saved = log.log_entries(state, denied=True), log.saved_tokens(state)
-    # In the mode `observe` nothing is denied.
-    verb = "would have been denied" if any(entry.get("would") for entry in refused) else "denied"
     returned = [entry for entry in refused if entry.get("tool") == _ANSWER]
-    counts = [f"{len(refused) - len(returned)} {verb}"] if len(refused) > len(returned) or not returned else []
-    counts += [f"{_count(len(returned), 'answer')} {verb.replace('denied', 'sent back')}"] if returned else []
+    counts = [f"{len(refused) - len(returned)} denied"] if len(refused) > len(returned) or not returned else []
+    counts += [f"{_count(len(returned), 'answer')} sent back"] if returned else []
     yield from _head(state, f"{_count(len(state.decisions), 'decision')}, {', '.join(counts)}", columns)
     if not entries:
         yield [Piece("no denied calls" if denied else "no recorded decisions", "dim")]
@@ -112,10 +68,8 @@ def _entry_lines(entry: Mapping[str, Any], columns: int) -> Iterator[Line]:
     ]
     yield from paragraph(str(entry.get("reason") or ""), columns, 9)
     yield from _statement_lines(entry, columns, 9)
-    more = _cost_texts(entry)
-    if log.is_denied(dict(entry)) or entry.get("rule"):
-        more = [*more, f"remit gate why {entry['id']}"] if entry.get("id") else more
-    yield from paragraph(" · ".join(more), columns, 9, "dim")
+    delegate = f"delegate to: {entry['delegate_to']}" if entry.get("delegate_to") else ""
+    yield from paragraph(" · ".join(filter(None, [*_cost_texts(entry), delegate])), columns, 9, "dim")
 
 
 def _statement_lines(entry: Mapping[str, Any], columns: int, indent: int) -> Iterator[Line]:
@@ -134,42 +88,6 @@ def _cost_texts(entry: Mapping[str, Any]) -> list[str]:
     return [f"estimated saving against a delegation: {cost['saved']:,} tokens"] if cost["saved"] else []
 
 
-def why_shape(entry: Mapping[str, Any] | None, rule: str, session: str | None) -> dict[str, Any]:
-    """Return a decision with its rule, or the rule if there is no decision."""
-    description = describe_rule(rule)
-    return {
-        "schema": "remit.gate-why/1",
-        "session": session,
-        "decision": {**entry, "cost": log.exception_cost(dict(entry))} if entry is not None else None,
-        "rule": _rule_shape(rule, description) if description else None,
-    }
-
-
-def _rule_shape(name: str, description: tuple[int, str, str]) -> dict[str, Any]:
-    level, asks, instead = description
-    return {"name": name, "level": f"L{level}", "asks": asks, "instead": instead}
-
-
-def why_lines(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
-    """Yield the text of a why shape."""
-    entry, rule = shape["decision"], shape["rule"]
-    if entry is not None:
-        yield _answer_line(entry, f"  {entry.get('tool')}  {clock(entry.get('at'))}")
-        yield from paragraph(str(entry.get("reason") or ""), columns)
-        yield from _statement_lines(entry, columns, 2)
-        yield from paragraph(f"files: {', '.join(_paths(entry))}" if _paths(entry) else "", columns, style="dim")
-        yield from paragraph(" · ".join(_cost_texts(entry)), columns, style="dim")
-    if rule is not None:
-        if entry is not None:
-            yield []
-        yield [Piece(rule["name"], "bold"), Piece(f"  {rule['level']}", "dim")]
-        yield from paragraph(rule["asks"], columns)
-        yield from paragraph(f"instead: {rule['instead']}", columns, style="cyan")
-    delegate = entry.get("delegate_to") if entry is not None else None
-    if delegate:
-        yield from paragraph(f"delegate to: {delegate}", columns, style="cyan")
-
-
 def declared_shape(session: str, kind: str, paths: Sequence[str], why: str, missing: Sequence[str]) -> dict[str, Any]:
     """Return a new declaration; `missing` are files that do not exist."""
     row = {"session": session, "kind": kind, "paths": list(paths), "why": why, "missing": list(missing)}
@@ -184,37 +102,11 @@ def declared_lines(shape: Mapping[str, Any], effect: str, columns: int) -> Itera
         yield from paragraph(f"not found: {', '.join(shape['missing'])}", columns, 0, "yellow")
 
 
-def trusted_shape(files: Iterable[str], changes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what a person confirmed: configuration files, and changes without permission."""
-    kept = [{"id": entry.get("id"), "paths": list(entry.get("paths", ()))} for entry in changes]
-    return {"schema": "remit.gate-trust/1", "settings": list(files), "changes": kept}
-
-
-def trusted_lines(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
-    """Yield the text of a trust shape."""
-    names = ", ".join(shape["settings"])
-    yield from paragraph(f"confirmed: {names or 'the default settings, as there is no configuration file'}", columns, 0)
-    for entry in shape["changes"]:
-        yield from paragraph(f"kept: {', '.join(map(str, entry['paths'])) or 'guarded files'}", columns, 0)
-
-
 def _answer(entry: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the decision and its style; in the mode `observe` also the decision of `standard`."""
-    decision, would = str(entry.get("decision") or "?"), entry.get("would")
-    names = {"deny": "send back"} if entry.get("tool") == _ANSWER else {}
-    if would and would != decision:
-        return f"{decision} (would {names.get(str(would), would)})", STYLES.get(str(would), "")
-    return names.get(decision, decision), STYLES.get(decision, "")
-
-
-def _answer_line(entry: Mapping[str, Any], more: str = "") -> Line:
-    answer, style = _answer(entry)
-    what = str(entry.get("rule") or entry.get("exception") or "")
-    return [
-        Piece(escape_control(answer), style),
-        Piece(escape_control(f"  {what}" if what else ""), "bold"),
-        Piece(escape_control(more), "dim"),
-    ]
+    """Return the decision and its style. A final answer is sent back, not denied."""
+    decision = str(entry.get("decision") or "?")
+    is_returned = decision == "deny" and entry.get("tool") == _ANSWER
+    return "send back" if is_returned else decision, STYLES.get(decision, "")
 
 
 def _head(state: SessionState, summary: str, columns: int) -> Iterator[Line]:
@@ -271,7 +163,7 @@ def status_shape(
         "schema": "remit.gate-status/1",
         **log.session_summary(state),
         "project": project,
-        "mode": settings.mode,
+        "mode": state.mode,
         "started": state.started,
         "updated": state.updated,
         "results": list(results),
@@ -343,19 +235,16 @@ def untrue_lines(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
 
 def _facts(shape: Mapping[str, Any], columns: int) -> Iterator[Line]:
     window, denied, used, costs = shape["window"], shape["denied"], shape["exceptions"], shape["delegation_costs"]
-    # In the mode `observe` nothing is denied.
-    would = "would have been: " if shape["mode"] == "observe" else ""
     closed = f"; closed: {window['closed']}" if window["closed"] else ""
     read = f"{_count(window['files'], 'file')}, {_count(window['lines'], 'line')}"
     open_ones = [str(delegation["agent"]) for delegation in shape["delegations"] if delegation["state"] == "open"]
     states = _counts([str(delegation["state"]) for delegation in shape["delegations"]])
-    reads = _READS.get(shape["mode"], "window")
-    opened = f"; opened by: {window['why']}{closed}" if reads == "window" else ""
+    reads = shape["mode"] != VERIFY  # there they are not limited
     facts = {
-        reads: f"{read}{' read directly' if opened else ''}{opened}" if reads else "",
-        "decisions": would + _decision_counts(shape["answers"], has_denials=bool(reads)),
+        "window": f"{read} read directly; opened by: {window['why']}{closed}" if reads else "",
+        "decisions": _decision_counts(shape["answers"], has_denials=reads),
         "rules": _table(shape["rules"]),
-        "denied": f"{would}reads of {_count(denied['lines'], 'line')}, estimated at {denied['tokens']:,} tokens"
+        "denied": f"reads of {_count(denied['lines'], 'line')}, estimated at {denied['tokens']:,} tokens"
         if denied["lines"]
         else "",
         "exceptions": f"{_table(used['used'])}; {_saving(used['used'], costs)}" if used["used"] and reads else "",
@@ -398,7 +287,7 @@ def _result_lines(results: Sequence[Mapping[str, Any]], project: str, columns: i
             if len(violations) > MAX_VIOLATIONS:
                 yield [Piece(f"      and {len(violations) - MAX_VIOLATIONS} more", "dim")]
             if result.get("changed"):
-                yield from paragraph(f"it has written to {', '.join(result['changed'])}", columns, 6, "yellow")
+                yield from paragraph(f"it has edited {', '.join(result['changed'])}", columns, 6, "yellow")
             # On one line of any length, so that it can be copied.
             if result["path"]:
                 path = escape_control(str(result["path"]).removeprefix(project.rstrip("/") + "/"))
@@ -419,8 +308,7 @@ def _result_line(report: Mapping[str, Any], columns: int) -> Line:
     outcome = str(report["outcome"])
     name = cut_width(escape_control(str(report["agent"])), 28)
     attempt = f"attempt {report['attempt']}" if report["attempt"] != 1 else ""
-    would = f"would be {report['would']}" if outcome == "observed" and report.get("would") else ""
-    details = ", ".join(text for text in (str(report["verdict"] or ""), attempt, would) if text)
+    details = ", ".join(text for text in (str(report["verdict"] or ""), attempt) if text)
     return [
         Piece(f"    {clock(report.get('at'))} ", "dim"),
         Piece(f"{name}{' ' * max(1, 29 - display_width(name))}"),

@@ -1,15 +1,14 @@
-"""Translate the events of Codex. Most have the common form already; tools have other names and inputs."""
+"""Translate the events of Codex. Most have the common form already; launches and reports have other inputs."""
 
 from __future__ import annotations
 
+import json
 import os
 
 from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.payload import table, text
 from remit.clients.hooks.responses import merge, truncate
-from remit.clients.translation import edits_in, is_only_patch, merge_permissions, patches_in
 from remit.gate.session_store import read_session
-from remit.lean_json import dumps, loads
 from remit.regular_files import read_regular
 
 TYPE_CHECKING = False
@@ -26,22 +25,10 @@ CHANGES_INPUT = False
 EVENTS = frozenset(
     {
         *("PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "Stop"),
-        *("UserPromptSubmit", "SessionStart", "SessionEnd", "PreCompact"),
+        *("UserPromptSubmit", "SessionStart", "SessionEnd"),
     }
 )
 _TOOL_EVENTS = ("PreToolUse", "PostToolUse")
-#: Tools that change no file themselves. The calls inside a script of `exec` have separate events.
-_HARMLESS = frozenset(
-    {
-        *("tool_search", "view_image", "update_plan", "request_user_input", "web_search", "sleep", "exec", "wait"),
-        *("get_goal", "create_goal", "update_goal", "list_mcp_resources", "list_mcp_resource_templates"),
-        *("read_mcp_resource", "send_input", "send_message", "close_agent", "resume_agent", "list_agents"),
-        *("followup_task", "interrupt_agent", "wait_agent"),
-    }
-)
-_CANNOT_ASK = (
-    "This client cannot ask the user for a permission. Tell the user what you need; `remit gate declare` permits it"
-)
 #: The newest rollouts of a day that are read for the agent of a task, and the bytes of each.
 _MAX_ROLLOUTS = 300
 _HEAD_BYTES = 4000
@@ -69,43 +56,14 @@ def to_events(payload: Payload, event: str, project: str) -> list[Payload] | Non
 
 
 def _tool_events(payload: Payload, project: str) -> list[Payload]:
+    """Return the events of a launch and of an arriving report. Other calls are none."""
     tool, tool_input = text(payload, "tool_name"), table(payload, "tool_input")
-    command = text(tool_input, "command")
     is_before = text(payload, "hook_event_name") == "PreToolUse"
     if tool.endswith("spawn_agent"):
         return [_launch(payload, tool_input)]
     if tool.endswith("wait_agent") and not (is_before or _is_announcement(payload)):
         return _deliveries(payload, project)
-    if tool == "apply_patch":
-        return _edits(payload, [command])
-    if tool == "Bash" and isinstance(payload.get("tool_response"), str):
-        payload = {**payload, "tool_response": {"stdout": payload["tool_response"]}}
-    if tool == "Bash" and "patch" in command:
-        edits = _edits(payload, patches_in(command))
-        return edits if edits and is_only_patch(command) else [payload, *edits]
-    return [_renamed(payload, tool)]
-
-
-def _renamed(payload: Payload, tool: str) -> Payload:
-    if tool == "write_stdin":
-        return {**payload, "tool_name": "BashOutput"}
-    is_harmless = any(tool.endswith(name) for name in _HARMLESS) and not tool.startswith("mcp__")
-    return {**payload, "tool_name": "ToolSearch"} if is_harmless else payload
-
-
-def _edits(payload: Payload, patches: Sequence[str]) -> list[Payload]:
-    """Return one event for each file of the patches; without any, the call as it is."""
-    edits = [edit for patch in patches for edit in edits_in(patch)]
-    call = text(payload, "tool_use_id")
-    return [
-        {
-            **payload,
-            "tool_name": tool,
-            "tool_input": tool_input,
-            "tool_use_id": call if number == 0 else f"{call}#{number}",
-        }
-        for number, (tool, tool_input) in enumerate(edits)
-    ] or ([payload] if text(payload, "tool_name") != "Bash" else [])
+    return []
 
 
 def _launch(payload: Payload, arguments: Payload) -> Payload:
@@ -137,7 +95,7 @@ def _agent_of_task(payload: Payload, task: str) -> str:
         names = sorted(os.listdir(folder), reverse=True)[:_MAX_ROLLOUTS]
     except OSError:
         return ""
-    session, path = text(payload, "session_id"), dumps({"agent_path": task})[1:-1]
+    session, path = text(payload, "session_id"), json.dumps({"agent_path": task}).encode("ascii")[1:-1]
     for name in names:
         head = (read_regular(os.path.join(folder, name), _HEAD_BYTES, follows_links=True) or b"").replace(b": ", b":")
         if path.replace(b": ", b":") in head and f'"session_id":"{session}"'.encode() in head:
@@ -178,8 +136,6 @@ def reports_in(payload: Payload) -> dict[str, str]:
 
 def to_answer(answers: Sequence[Answer | None], payload: Payload) -> Answer | None:
     """Return the answer to Codex."""
-    if text(payload, "hook_event_name") == "PreToolUse":
-        return merge_permissions(answers, _CANNOT_ASK)
     replaced = [answer for answer in answers if "updatedToolOutput" in (answer or {}).get("hookSpecificOutput", {})]
     if not replaced:
         return merge(*answers)
@@ -202,6 +158,6 @@ def _replaced_result(answers: Sequence[Answer | None], payload: Payload) -> str:
 
 def _json(value: str) -> object:
     try:
-        return loads(value.encode("utf-8", "replace"))
+        return json.loads(value)
     except (ValueError, RecursionError):
         return {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import marshal
+import json
 import os
 import time
 from hashlib import sha256
@@ -11,8 +11,7 @@ from remit.clients.hooks.compiled import folder_of
 from remit.clients.hooks.payload import flag, table, text
 from remit.clients.hooks.responses import merge
 from remit.clients.transcripts import of_agent
-from remit.clients.translation import OWN_PROMPTS, edits_in, permission_of, rename_fields
-from remit.lean_json import loads
+from remit.clients.translation import OWN_PROMPTS
 from remit.regular_files import read_regular
 
 TYPE_CHECKING = False
@@ -36,23 +35,7 @@ EVENTS = {
     "subagentStart": "SubagentStart",
     "subagentStop": "SubagentStop",
     "agentStop": "Stop",
-    "preCompact": "PreCompact",
 }
-_TOOLS = {"bash": "Bash", "view": "Read", "edit": "Edit", "create": "Write", "grep": "Grep", "glob": "Glob"}
-_SHELL_TOOLS = {
-    "read_bash": "BashOutput",
-    "write_bash": "BashOutput",
-    "list_bash": "BashOutput",
-    "stop_bash": "KillShell",
-}
-#: Tools that change no file of the project.
-_HARMLESS = frozenset(
-    {
-        *("fetch_copilot_cli_documentation", "skill", "sql", "session_store_sql", "read_agent", "list_agents"),
-        *("write_agent", "update_todo", "tool_search_tool", "report_intent", "ask_user", "store_memory"),
-        *("web_fetch", "web_search"),
-    }
-)
 #: The end of a transcript that is searched for the last message.
 _TAIL = 1_000_000
 #: Seconds between attempts to read what is still being written.
@@ -103,67 +86,28 @@ def _common(payload: Payload, name: str) -> Payload:
 
 
 def _tool_events(payload: Payload, common: Payload, project: str) -> list[Payload]:
-    tool, arguments = text(payload, "toolName"), _arguments(payload)
-    if not tool:
-        return [common]
+    """Return the event of a launch. Other calls are none."""
+    if text(payload, "toolName") != "task":
+        return []
+    arguments = _arguments(payload)
     result = text(table(payload, "toolResult"), "textResultForLlm")
-    # Equal calls have the same id. The time distinguishes another call from an event that arrives twice.
-    event = {**common, "tool_use_id": _call_id(payload, tool, arguments), "sent_at": repr(payload.get("timestamp"))}
-    if tool == "task":
-        return [_launch(event, arguments, result, project)]
-    if tool == "apply_patch":
-        return _patched(event, payload)
-    if tool == "grep" and isinstance(arguments.get("paths"), list):
-        searched = [{**arguments, "path": path} for path in arguments["paths"] if isinstance(path, str)]
-        return [
-            {**event, "tool_name": "Grep", "tool_input": tool_input, "tool_use_id": f"{event['tool_use_id']}#{number}"}
-            for number, tool_input in enumerate(searched)
-        ]
-    name = _TOOLS.get(tool) or _SHELL_TOOLS.get(tool) or ("ToolSearch" if tool in _HARMLESS else tool)
-    response = {"file": {"content": result}} if name == "Read" else {"stdout": result}
-    return [{**event, "tool_name": name, "tool_input": _input(name, arguments), "tool_response": response}]
+    return [_launch({**common, "tool_use_id": _call_id(payload, arguments)}, arguments, result, project)]
 
 
 def _arguments(payload: Payload) -> Payload:
     arguments = payload.get("toolArgs")
     if isinstance(arguments, str) and arguments.lstrip().startswith("{"):
         try:
-            arguments = loads(arguments.encode("utf-8", "replace"))
+            arguments = json.loads(arguments)
         except (ValueError, RecursionError):
             arguments = {}
     return arguments if isinstance(arguments, dict) else {}
 
 
-def _call_id(payload: Payload, tool: str, arguments: Payload) -> str:
-    """Return an id by which the events before and after a call belong together. A launch is changed in between."""
-    changed = ("prompt", "mode") if tool == "task" else ()
-    parts = sorted((key, repr(value)) for key, value in arguments.items() if key not in changed)
-    about = [text(payload, "sessionId"), tool, parts, repr(payload.get("toolArgs")) if not arguments else ""]
-    return f"copilot-{sha256(marshal.dumps(about, 2)).hexdigest()[:24]}"
-
-
-def _input(name: str, arguments: Payload) -> Payload:
-    if name in ("Read", "Edit", "Write"):
-        renamed = {"path": "file_path", "old_str": "old_string", "new_str": "new_string", "file_text": "content"}
-        fields = rename_fields(arguments, renamed)
-        lines = arguments.get("view_range")
-        if isinstance(lines, list) and len(lines) == 2 and all(isinstance(line, int) for line in lines):
-            fields |= {"offset": lines[0]} | ({"limit": lines[1] - lines[0] + 1} if lines[1] >= lines[0] else {})
-        return fields
-    if name == "Grep" and isinstance(arguments.get("paths"), str):
-        return {**arguments, "path": arguments["paths"]}
-    return arguments
-
-
-def _patched(event: Payload, payload: Payload) -> list[Payload]:
-    """Return one event for each file of a patch."""
-    values = [payload.get("toolArgs"), *_arguments(payload).values()]
-    patches = [value for value in values if isinstance(value, str) and "*** Begin Patch" in value]
-    edits = [edit for patch in patches for edit in edits_in(patch)]
-    return [
-        {**event, "tool_name": tool, "tool_input": edit, "tool_use_id": f"{event['tool_use_id']}#{number}"}
-        for number, (tool, edit) in enumerate(edits)
-    ] or [{**event, "tool_name": "apply_patch", "tool_input": {}}]
+def _call_id(payload: Payload, arguments: Payload) -> str:
+    """Return an id by which the events before and after a launch belong together: its prompt and mode may change."""
+    parts = sorted((key, repr(value)) for key, value in arguments.items() if key not in ("prompt", "mode"))
+    return f"copilot-{sha256(repr((text(payload, 'sessionId'), parts)).encode()).hexdigest()[:24]}"
 
 
 def _launch(event: Payload, arguments: Payload, result: str, project: str) -> Payload:
@@ -207,7 +151,7 @@ def last_answer(payload: Payload) -> str:
 def _last_message(lines: list[bytes], agent: str) -> str:
     for line in reversed(lines):
         try:
-            values = loads(line) if b'"assistant.message"' in line else {}
+            values = json.loads(line) if b'"assistant.message"' in line else {}
         except (ValueError, RecursionError):
             continue
         if text(values, "type") == "assistant.message" and text(values, "agentId") == agent:
@@ -217,22 +161,18 @@ def _last_message(lines: list[bytes], agent: str) -> str:
 
 def to_answer(answers: Sequence[Answer | None], payload: Payload) -> Answer | None:
     """Return the answer to Copilot CLI, which has one level."""
-    denied = [answer for answer in answers if permission_of(answer) == "deny"]
-    whole = merge(*(denied[:1] or answers))
+    whole = merge(*answers)
     if whole is None:
         return None
     specific = table(whole, "hookSpecificOutput")
     answer: Answer = {key: whole[key] for key in ("decision", "reason") if key in whole}
-    answer |= {key: specific[key] for key in _SPECIFIC if key in specific}
+    answer |= {key: specific[key] for key in ("additionalContext",) if key in specific}
     if "updatedInput" in specific:
         changed = {"prompt": text(specific["updatedInput"], "prompt"), "mode": "sync"}
         answer["modifiedArgs"] = {**_arguments(payload), **changed}
     if "updatedToolOutput" in specific:
         notice = text(specific["updatedToolOutput"], "content")
         answer["modifiedResult"] = {"resultType": "success", "textResultForLlm": notice}
-    elif "systemMessage" in whole and "permissionDecision" not in answer:
+    elif "systemMessage" in whole:
         answer["systemMessage"] = whole["systemMessage"]
     return answer or None
-
-
-_SPECIFIC = ("permissionDecision", "permissionDecisionReason", "additionalContext")

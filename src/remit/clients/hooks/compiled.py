@@ -2,15 +2,16 @@
 
 They are a record of the gate's store, in JSON:
 
-    schema       "remit.compiled/1"
-    version      the version of Remit that wrote it
+    schema       "remit.compiled/2"
     gate         the mapping of `GateSettings`
-    contract     agent -> the kind of result that it must send; only these agents are under contract
+    contract     agent -> the kind of result that it must send, if it is under contract
+    always       the agents that are under contract in the mode `verify`, too
     prompts      kind -> the instructions on how to answer
     progress     the path of the progress file
     profile      the profile that results are checked with
     check        the rules that are selected, ignored or overridden
-    notice       a message for the user about settings that are not obeyed, or ""
+    digests      agent -> the digest of its definition
+    merge        how accepted reports are merged
     environment  the variables that were set, see `environment`
     stamps       [path, mtime_ns, size] of each file that the settings depend on, see `stamp`
 
@@ -19,32 +20,24 @@ They must contain the stamp of this installation's compiler, so those of another
 
 from __future__ import annotations
 
+import json
 import os
 
-from remit.gate.earlier_state import COMPILED
-from remit.gate.record_store import SEAL, find_store, open_store
-from remit.lean_json import dumps, loads
+from remit.gate.record_store import find_store, open_store, store_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from remit.gate.record_store import Record, RecordStore
-
-SCHEMA = "remit.compiled/1"
+SCHEMA = "remit.compiled/2"
 #: Relative to the project.
 FOLDER = ".remit/gate"
 _KIND = "settings"
-#: The module that writes the file: another version of it writes other instructions.
+#: The module that writes the record: another version of it writes other instructions.
 COMPILER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compiling.py")
 #: The variables that settings may come from. Others are not stored: they may be secret.
 _VARIABLES = ("REMIT_CONFIG", "REMIT_PROFILE")
 _VARIABLE_PREFIXES = ("REMIT_AGENTS_", "REMIT_CHECK_", "REMIT_GATE_", "REMIT_PATHS_")
-#: The same variables as `os.environ`, on systems where they are bytes.
-_encoded = getattr(os, "environb", None)
-#: Project -> the record of its settings and its values, which must not be changed: a server parses them once.
-_parsed: dict[str, tuple[Record, dict[str, Any]]] = {}
-_MAX_PARSED = 100
 
 
 def folder_of(project: str) -> str:
@@ -61,7 +54,7 @@ def project_of(cwd: str) -> str:
     folder = os.path.abspath(cwd)
     while True:
         gate = os.path.join(folder, FOLDER)
-        if os.path.lexists(os.path.join(gate, SEAL)) or os.path.lexists(os.path.join(gate, COMPILED)):
+        if os.path.isdir(gate) and os.path.lexists(store_path(gate)):
             return folder
         if not checkout and os.path.lexists(os.path.join(folder, ".git")):
             checkout = folder
@@ -82,80 +75,29 @@ def stamp(path: str) -> list[Any]:
 
 def environment() -> dict[str, str]:
     """Return the variables that the compiled settings may come from."""
-    # Not `items`: that would decode each variable, at every event.
-    if _encoded is not None:
-        names = [os.fsdecode(name) for name in _encoded if name.startswith(b"REMIT_")]
-    else:
-        names = [name for name in os.environ if name.startswith("REMIT_")]
-    return {name: os.environ[name] for name in names if name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES)}
+    return {
+        name: value for name, value in os.environ.items() if name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES)
+    }
 
 
-def read_compiled(project: str, store: RecordStore | None = None) -> dict[str, Any] | None:
-    """Return the compiled settings, current or outdated; None if the gate wrote no settings yet.
-
-    `store` is the store of the project, if it is open.
-    """
-    store = store or find_store(folder_of(project))
-    if store is None:
-        return None
-    store.verify()
-    known = _parsed.get(project)
-    record = store.get(_KIND, earlier=known[0] if known is not None else None)
-    if record is None:
-        return None
-    if known is not None and record.is_same(known[0]):
-        return known[1]
-    if not record.is_trusted:
-        return None
+def read_compiled(project: str) -> dict[str, Any] | None:
+    """Return the compiled settings, current or outdated; None if the gate wrote no settings yet."""
+    store = find_store(folder_of(project))
+    data = store.get(_KIND) if store is not None else None
     try:
-        values: dict[str, Any] = loads(record.data)
+        values: dict[str, Any] = json.loads(data or b"")
     except (ValueError, RecursionError):
         return None
-    if not _is_valid(values):
-        return None
-    if len(_parsed) >= _MAX_PARSED:
-        _parsed.clear()
-    _parsed[project] = (record, values)
-    return values
+    return values if values.get("schema") == SCHEMA else None
 
 
 def write_compiled(project: str, values: dict[str, Any]) -> None:
     """Store the compiled settings."""
-    open_store(folder_of(project)).put(_KIND, "", dumps(values))
-
-
-def is_replaced(project: str) -> bool:
-    """Return whether something else than Remit has changed or removed the compiled settings."""
-    store = find_store(folder_of(project))
-    record = store.get(_KIND) if store is not None else None
-    return store is not None and (store.is_lost if record is None else not record.is_trusted)
-
-
-def _is_valid(values: object) -> bool:
-    if not isinstance(values, dict) or values.get("schema") != SCHEMA:
-        return False
-    types = {"gate": dict, "contract": dict, "prompts": dict, "profile": str, "stamps": list}
-    if not all(isinstance(values.get(name), kind) for name, kind in types.items()):
-        return False
-    texts = [*values["contract"].values(), *values["prompts"].values()]
-    if not all(isinstance(entry, list) and len(entry) == 3 for entry in values["stamps"]):
-        return False
-    return all(isinstance(entry, str) for entry in (*texts, *(entry[0] for entry in values["stamps"])))
+    open_store(folder_of(project)).put(_KIND, "", json.dumps(values).encode("ascii"))
 
 
 def is_fresh(values: dict[str, Any]) -> bool:
     """Whether this installation compiled the values, and no file or variable has changed since."""
-    if values.get("environment") != environment():
-        return False
-    find, is_own = os.stat, False  # every event runs this loop, over some thirty files
-    for path, changed_at, size in values["stamps"]:
-        is_own = is_own or path == COMPILER
-        try:
-            about = find(path)
-        except (OSError, ValueError):  # it does not exist, or it is not a path
-            if size != -1:
-                return False
-        else:
-            if about.st_mtime_ns != changed_at or about.st_size != size:
-                return False
-    return is_own
+    stamps = values["stamps"]
+    is_own = any(path == COMPILER for path, _, _ in stamps)
+    return is_own and values["environment"] == environment() and all(stamp(entry[0]) == entry for entry in stamps)

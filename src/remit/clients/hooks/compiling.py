@@ -1,30 +1,20 @@
-"""Compile the settings, the contract and the definitions of a project into the record that hooks read.
-
-Hooks obey a changed configuration only after a person has confirmed it: with `remit install` or `remit gate trust`. The
-first compilation of a project that has no record of confirmed settings confirms them.
-"""
+"""Compile the settings, the contract and the definitions of a project into the record that hooks read."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from remit.checking import Options
-from remit.clients.hooks.compiled import COMPILER, SCHEMA, environment, folder_of, read_compiled, stamp, write_compiled
-from remit.configuration import Configuration, load, settings_digests
+from remit.clients.hooks.compiled import COMPILER, SCHEMA, environment, folder_of, stamp, write_compiled
+from remit.configuration import Configuration, load
 from remit.contract.kinds import kind_of, slug
 from remit.errors import ConfigurationError, EnvironmentBroken, UsageError
-from remit.gate.delegations import model_class
-from remit.gate.file_versions import read_bytes
-from remit.gate.record_store import make_private
-from remit.gate.settings import settings_mapping, user_mode_file
+from remit.gate.settings import settings_mapping
 from remit.merging.merge_data import MergeSettings
 from remit.orchestrate.merge_settings import merge_settings
 from remit.orchestrate.progress_file import progress_path
@@ -34,60 +24,40 @@ from remit.registry.plugins import Manifest, built_in_team, load_plugin
 from remit.registry.tools import OFFERED, AllowList
 from remit.rules.instructions import instructions
 from remit.state_folder import person_files
-from remit.workspace.atomic_write import replace_file
 from remit.workspace.git_folder import keep_out_of_git
 
 #: At most this many files are checked for changes at each call.
 _MAX_STAMPS = 300
-#: In the gate's folder: the digests of the configuration that a person has confirmed.
-CONFIRMED = "trusted.json"
-_MAX_CONFIRMED_BYTES = 100_000
 
 
-def compile_project(folder: str | Path, *, confirm: bool = False) -> None:
-    """Compile a project.
-
-    With `confirm`, a person confirms the settings as they are now. Otherwise a configuration file that has changed
-    since is not obeyed: the earlier settings stay effective, with a notice for the user.
-    """
+def compile_project(folder: str | Path) -> None:
+    """Compile a project."""
     project = Path(folder).absolute()
-    changed = [] if confirm else unconfirmed_settings(project)
-    earlier = read_compiled(str(project)) if changed else None
-    if earlier is not None:
-        now = {"notice": _unconfirmed_notice(changed), "environment": environment()}
-        stamps = [stamp(path) for path in _dependencies(project, agent_folders(project))]
-        _write(project, {**earlier, **now, "stamps": stamps})
-        return
-    # Without earlier settings, the defaults are effective until the file is confirmed.
-    configured = load(Path(project.anchor) if changed else project)
+    configured = load(project)
     folders = agent_folders(project)
     definitions = _definitions(folders)
     contract = _contract(configured, definitions)
-    check = _check_settings(configured)
     values: dict[str, Any] = {
         "schema": SCHEMA,
-        "version": version("remit"),
-        "gate": {**settings_mapping(configured), "tools": _tools(definitions), "models": _models(definitions)},
+        "gate": {**settings_mapping(configured), "tools": _tools(definitions)},
         "contract": contract,
+        "always": _always(configured, definitions),
         "prompts": {kind: instructions(kind, configured["profile"]) for kind in sorted(set(contract.values()))},
         "profile": configured["profile"],
         "progress": str(progress_path(project / ".remit")),
-        "check": check,
+        "check": _check_settings(configured),
         "digests": {name: definition.digest for name, definition in sorted(definitions.items())},
         "merge": msgspec.to_builtins(_merge_settings(configured, definitions)),
         "environment": environment(),
         "stamps": [stamp(path) for path in _dependencies(project, folders)],
-        "notice": _unconfirmed_notice(changed) if changed else "",
     }
-    if confirm:
-        confirm_settings(project)
     _write(project, values)
 
 
 def agent_folders(project: Path) -> list[Path]:
     """Return the folders of the clients' agent definitions. The first definition of a name wins; Remit's are last."""
     home = os.environ.get("CLAUDE_CONFIG_DIR") or str(Path.home() / ".claude")
-    of_claude = [project / ".claude" / "agents", Path(home) / "agents", project / ".remit/claude-code/plugin/agents"]
+    of_claude = [project / ".claude" / "agents", Path(home) / "agents"]
     return [*of_claude, *(project / name for name in (".codex/agents", ".github/agents", ".opencode/agents"))]
 
 
@@ -102,12 +72,18 @@ def _definitions(folders: Iterable[Path]) -> dict[str, Definition]:
     return by_name
 
 
+def _always(configured: Configuration, definitions: Mapping[str, Definition]) -> list[str]:
+    """Return the agents under contract in every mode: their definition states it, or the settings name them."""
+    stated = [name for name, one in definitions.items() if one.kind or (one.contract or "none") != "none"]
+    return sorted({*stated, *configured["gate.under_contract"]})
+
+
 def _contract(configured: Configuration, definitions: Mapping[str, Definition]) -> dict[str, str]:
     """Return the agents under contract, with the kind of result that each must send."""
     team = {definition.name: definition for definition in built_in_team().definitions}
     kinds = {slug(name): kind for name, kind in configured["agents.kinds"].items()}
     contract: dict[str, str] = {}
-    for name in configured["gate.under_contract"] or team:
+    for name in (*team, *_always(configured, definitions)):
         bare = name.rpartition(":")[2]
         defined = [
             definition.kind
@@ -126,13 +102,6 @@ def _tools(definitions: Mapping[str, Definition]) -> dict[str, list[str]]:
         name: ["*"] if definition.tools is None else [*definition.tools, *definition.unknown_tools]
         for name, definition in sorted(definitions.items())
     }
-
-
-def _models(definitions: Mapping[str, Definition]) -> dict[str, str]:
-    """Return the class of the model of each definition that names one, the built-in team included."""
-    known = {definition.name: definition for definition in built_in_team().definitions} | dict(definitions)
-    classes = {name: model_class(definition.model or "") for name, definition in sorted(known.items())}
-    return {name: model for name, model in classes.items() if model}
 
 
 def _check_settings(configured: Configuration) -> dict[str, Any]:
@@ -175,7 +144,7 @@ def _dependencies(project: Path, folders: Iterable[Path]) -> list[str]:
     ]
     for folder in folders:
         files += [str(folder), *(str(folder / name) for name in _markdown(folder))]
-    return [*files[: _MAX_STAMPS - 4], *person_files(), user_mode_file(), COMPILER]
+    return [*files[: _MAX_STAMPS - 3], *person_files(), COMPILER]
 
 
 def _markdown(folder: Path) -> list[str]:
@@ -200,52 +169,3 @@ def _write(project: Path, values: dict[str, Any]) -> None:
     except OSError as error:
         raise EnvironmentBroken(f"{folder.parent} cannot be written: {error.strerror}") from error
     write_compiled(str(project), values)
-
-
-def confirm_settings(project: Path) -> list[str]:
-    """Record the settings as they are now. Return their files."""
-    digests = _digests(project)
-    folder = folder_of(str(project))
-    make_private(folder)
-    data = json.dumps({"schema": "remit.trusted/1", "settings": digests}, ensure_ascii=True).encode("ascii")
-    replace_file(Path(folder, CONFIRMED), data, mode=0o600, sync=False)
-    return sorted(path for path, digest in digests.items() if digest)
-
-
-def unconfirmed_settings(project: Path) -> list[str]:
-    """Return the configuration files that differ from those that a person confirmed; the first time, confirm them."""
-    recorded = _recorded(project)
-    if recorded is None:
-        with suppress(EnvironmentBroken, OSError):  # who writes the compiled file reports the same problem
-            confirm_settings(project)
-        return []
-    now = _digests(project)
-    return sorted(path for path in {*now, *recorded} if now.get(path, "") != recorded.get(path, ""))
-
-
-def _digests(project: Path) -> dict[str, str]:
-    """Return the digests by paths relative to the project, so that it can be moved."""
-    digests = settings_digests(project.absolute())
-    return {os.path.relpath(path, project.absolute()): digest for path, digest in digests.items()}
-
-
-def _recorded(project: Path) -> dict[str, str] | None:
-    try:
-        values: Any = json.loads(
-            read_bytes(os.path.join(folder_of(str(project)), CONFIRMED), _MAX_CONFIRMED_BYTES) or b""
-        )
-    except (ValueError, RecursionError):
-        # If only this record was removed, the confirmed settings are not known any more. An earlier version had none.
-        compiled = read_compiled(str(project))
-        return None if compiled is None or "notice" not in compiled else {}
-    settings = values.get("settings") if isinstance(values, dict) else None
-    return {str(path): str(digest) for path, digest in settings.items()} if isinstance(settings, dict) else {}
-
-
-def _unconfirmed_notice(files: list[str]) -> str:
-    """Return the message for the user about files that are not obeyed."""
-    names = ", ".join(files)
-    return (
-        f"{names} changed since you confirmed the settings, so the settings confirmed before stay effective. Look at "
-        "the change; then restore the file, or confirm it with `remit gate trust`"
-    )

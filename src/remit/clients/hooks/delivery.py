@@ -30,8 +30,6 @@ from remit.clients.hooks.subagents import (
     set_aside,
     set_teammate,
     settle_launch,
-    withdraw_launch,
-    written_files,
 )
 from remit.contract.shortened import shorten_result
 from remit.gate.delegations import link_delegation
@@ -58,7 +56,7 @@ def agent_call_returned(payload: object, context: ProjectContext) -> Answer | No
             link_delegation(state, call, text(response, "agentId"))
         if text(response, "status") == _SPAWNED:
             set_teammate(state, call, text(response, "name"))
-        if not context.is_awaited(agent):
+        if not context.is_checked(agent):
             set_aside(state, "" if is_nested else call)
     kept = results.latest_result(context.folder, run.session, run.agent_id)
     if text(response, "status") in ("async_launched", _SPAWNED):
@@ -85,8 +83,7 @@ def _deliver(
         if judged is not None:
             latest = results.latest_result(context.folder, run.session, run.agent_id)
             is_stored = latest is not None and latest.is_final and _is_judged_report(latest, report)
-            about = {"attempt": 2, "changed": written_files(state, run)}
-            kept = latest if is_stored else keep(run, context, report, judged, outcome_of(judged, "failed"), **about)
+            kept = latest if is_stored else keep(run, context, report, judged, outcome_of(judged, "failed"), attempt=2)
         if kept is None:
             return None
         close(context, state, key, kept)
@@ -165,16 +162,12 @@ def _replace_report(output: object, notice: str) -> object:
 def agent_call_failed(payload: object, context: ProjectContext) -> Answer | None:
     """Record a delegation that an error or the user has ended.
 
-    Events: StopFailure of a subagent; PostToolUseFailure and PermissionDenied of Agent.
+    Events: StopFailure of a subagent; PostToolUseFailure of Agent.
     """
     if not text(payload, "tool_name"):
         _record_failure(payload, context)
         return None
     call, is_nested = text(payload, "tool_use_id"), bool(text(payload, "agent_id"))
-    if text(payload, "hook_event_name") == "PermissionDenied":
-        with context.session(text(payload, "session_id")) as state:
-            withdraw_launch(state, "" if is_nested else call)
-        return None
     agent = text(table(payload, "tool_input"), "subagent_type") or _GENERAL
     with context.session(text(payload, "session_id")) as state:
         entry = None if is_nested else state.delegations.get(call)
@@ -183,7 +176,7 @@ def agent_call_failed(payload: object, context: ProjectContext) -> Answer | None
         settle_launch(state, "" if is_nested else call, agent, "failed")
         record_delegation(context, state, "" if is_nested else call, "the call ended with an error")
         retried = entry is not None and bool(entry.retry_of)
-    if not context.is_enforced(agent):
+    if not context.is_checked(agent):
         return None
     return add_context("PostToolUseFailure", interrupted_notice(agent, retried=retried))
 
@@ -212,5 +205,4 @@ def _keep_failure(run: SubagentRun, context: ProjectContext, error_text: str) ->
             outcome="failed",
             text=error_text,
             attempt=kept.attempt if kept else 1,
-            would="failed",
         )

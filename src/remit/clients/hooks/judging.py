@@ -9,7 +9,6 @@ import msgspec
 
 from remit.acceptance import ReportJudgement, judge_report, unverified_report
 from remit.checking import Options, Verdict
-from remit.clients.hooks.compiled import read_compiled
 from remit.clients.hooks.deadline import TooSlow, before_deadline
 from remit.clients.hooks.project import ProjectContext
 from remit.clients.transcripts import split_agent
@@ -79,7 +78,7 @@ def merge_document(judgement: ReportJudgement, context: ProjectContext, agent_ty
 
 def definition_digest(context: ProjectContext, agent_type: str) -> str:
     """Return the digest of an agent's definition when the settings were compiled; empty if it is unknown."""
-    digests = (read_compiled(context.project) or {}).get("digests")
+    digests = context.compiled.get("digests")
     digest = digests.get(agent_type.rpartition(":")[2]) if isinstance(digests, dict) else None
     return digest if isinstance(digest, str) else ""
 
@@ -100,8 +99,17 @@ def model_of(transcript_path: str) -> str:
     return str(models[-1]) if models else ""
 
 
+def edited_files(transcript_path: str, project: str) -> list[str]:
+    """Return the files that a subagent's transcript shows as edited."""
+    if not is_readable(transcript_path):
+        return []
+    receipts = (receipt for read in read_transcripts([transcript_path]) for receipt in read.receipts)
+    edited = {receipt.path for receipt in receipts if receipt.action == "edit" and receipt.path and not receipt.failed}
+    return sorted(path.removeprefix(f"{project}/") for path in edited)
+
+
 def _options(context: ProjectContext, agent_type: str, attempt: int) -> Options:
-    stored = (read_compiled(context.project) or {}).get("check")
+    stored = context.compiled.get("check")
     chosen = stored if isinstance(stored, dict) else {}
     return Options(
         profile=context.profile_of(agent_type),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from remit.clients.hooks.after_call import compare_background, compare_unfinished
 from remit.clients.hooks.deadline import TooSlow, before_deadline
 from remit.clients.hooks.final_answer import MAX_CHARACTERS, FalseStatement, FinalAnswer
 from remit.clients.hooks.payload import flag, text
@@ -13,7 +12,7 @@ from remit.clients.hooks.responses import Answer, block, merge, message
 from remit.clients.hooks.session_progress import record_stop
 from remit.clients.hooks.teams import untold_notices
 from remit.gate.decide import count_lines, decide_final, decide_stop
-from remit.gate.delegations import close_delegation, is_same_agent, open_delegations, release_writes
+from remit.gate.delegations import close_delegation, is_same_agent, open_delegations
 from remit.gate.session import SessionState
 from remit.gate.session_entries import UntrueStatement
 from remit.gate.session_store import read_session
@@ -23,36 +22,22 @@ _MAX_NAMED = 5
 
 
 def main_agent_stopping(payload: object, context: ProjectContext) -> Answer | None:
-    """Stop: judge the final answer, and report what background processes changed since the last call."""
-    if text(payload, "agent_id"):
-        return None
-    return merge(_judge_stop(payload, context), _compare_background(payload, context))
-
-
-def _compare_background(payload: object, context: ProjectContext) -> Answer | None:
-    saved = read_session(context.folder, text(payload, "session_id"))
-    if saved is None or not (saved.background or any(not entry.end for entry in saved.writers)):
-        return None
-    with context.session(text(payload, "session_id")) as state:
-        return merge(compare_unfinished(state, context), compare_background(state, context, "Stop"))
-
-
-def _judge_stop(payload: object, context: ProjectContext) -> Answer | None:
-    """Block a final answer while a delegation is open, or if the record of the session contradicts it.
+    """Stop: block a final answer while a delegation is open, or if the record of the session contradicts it.
 
     Each of the two blocks an answer once: an orchestrator that stops again may stop. An answer that is too long is
     reported to the user.
     """
+    if text(payload, "agent_id"):
+        return None
     fields: dict[str, Any] = payload if isinstance(payload, dict) else {}
     tasks = fields.get("background_tasks")
     with context.session(text(payload, "session_id")) as state:
         if isinstance(tasks, list):
             _close_interrupted(state, tasks)
-        has_notice = any(entry.untold for entry in state.delegations.values())
         lines = count_lines(fields.get("last_assistant_message"))
         waits = not flag(payload, "stop_hook_active")
         decision = decide_stop(state, context.settings, shown_lines=lines, waits=waits)
-    notice = untold_notices(text(payload, "session_id"), context) if has_notice else ""
+    notice = untold_notices(text(payload, "session_id"), context)
     if notice:
         return block(notice)
     if decision.decision == "deny" and not decision.fault:
@@ -72,7 +57,7 @@ def _judge_stop(payload: object, context: ProjectContext) -> Answer | None:
 
 def _early_message(payload: object, context: ProjectContext) -> Answer | None:
     """Tell the person that the answer was given again although a delegation is open. It is not blocked twice."""
-    if not context.is_denying or not flag(payload, "stop_hook_active"):
+    if not context.settings.denies or not flag(payload, "stop_hook_active"):
         return None
     with context.session(text(payload, "session_id")) as state:
         waiting = list(dict.fromkeys(open_delegations(state)))
@@ -141,6 +126,3 @@ def _close_interrupted(state: SessionState, tasks: list[object]) -> None:
             is_running = any(is_same_agent(entry.agent, agent) for agent in agents if agent)
         if entry.is_open and not is_running:
             close_delegation(state, key, "failed")
-    for holder in set(state.locks.values()) - running:
-        if holder not in state.delegations or not state.delegations[holder].is_open:
-            release_writes(state, holder)

@@ -157,7 +157,7 @@ def task_notification(head: str, session: str, context: ProjectContext) -> str:
         return _workflow_notice(results.list_results(context.folder, session), launched)
     if entry is not None and is_unjudged:
         return _unchecked_notice(entry)
-    if kept is None or kept.outcome not in ("accepted", "rejected", "failed") or not context.is_awaited(kept.agent):
+    if kept is None or kept.outcome not in ("accepted", "rejected", "failed") or not context.is_checked(kept.agent):
         return ""
     return accepted_notice(kept) if kept.outcome == "accepted" else rejected_notice(kept, entry)
 
@@ -212,7 +212,7 @@ def _lines(violations: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _written_files(paths: list[str]) -> list[str]:
-    """Return a warning about files that the subagent has written, which a withheld report does not undo."""
+    """Return a warning about files that the subagent has edited, which a withheld report does not undo."""
     if not paths:
         return []
     more = f" and {len(paths) - _MAX_FILES} more" if len(paths) > _MAX_FILES else ""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-
-from remit.lean_json import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,18 +21,14 @@ RELIED_ON: dict[str, dict[str, type]] = {
     "PreToolUse": _ALL | _CALL,
     "PostToolUse": _ALL | _CALL | {"tool_response": object, "duration_ms": object},
     "PostToolUseFailure": _ALL | _CALL | {"duration_ms": object},
-    "PermissionDenied": _ALL | _CALL,
     "UserPromptSubmit": _ALL | {"prompt": str},
     "SubagentStart": _ALL | _SUBAGENT,
     # The client leaves out an empty last message.
     "SubagentStop": _ALL | _SUBAGENT | {"stop_hook_active": bool, "agent_transcript_path": str},
     "Stop": _ALL | {"stop_hook_active": bool, "background_tasks": list},
     "StopFailure": _ALL,
-    "TeammateIdle": _ALL | {"teammate_name": str},
-    "TaskCompleted": _ALL | {"task_id": str},
     "SessionStart": _ALL | {"source": str},
     "SessionEnd": _ALL,
-    "PreCompact": _ALL,
 }
 #: An event without these fields cannot be answered.
 NEEDED: dict[str, tuple[str, ...]] = {
@@ -67,7 +62,7 @@ def parse(data: bytes) -> dict[str, Any]:
     if not data.strip():
         raise Unreadable("it is empty")
     try:
-        payload = loads(data, _drop_constant)
+        payload = json.loads(data, parse_constant=_drop_constant)
     except UnicodeDecodeError:
         raise Unreadable("it is not UTF-8") from None
     except RecursionError:

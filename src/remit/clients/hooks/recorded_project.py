@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ class SessionProject:
         fields = ("agent", "agent_id", "at", "attempt", "outcome", "violations", "changed", "tokens")
         return [
             {name: getattr(result, name) for name in fields}
-            | {name: getattr(result, name) or None for name in ("verdict", "would", "path", "check")}
+            | {name: getattr(result, name) or None for name in ("verdict", "path", "check")}
             for result in self.kept(session)
         ]
 
@@ -80,11 +80,6 @@ class SessionProject:
         if not inputs:
             raise UsageError(f"session {session.state.session} has no checked report of a subagent yet")
         return inputs
-
-    def state_of(self, payload: Mapping[str, Any]) -> SessionState | None:
-        """Return the state of the session that a payload names, if it is recorded."""
-        session = payload.get("session_id")
-        return read_session(self.folders[0], session) if isinstance(session, str) and session else None
 
 
 def current_project(cwd: object = None) -> SessionProject:

@@ -5,10 +5,10 @@ An answer is a dict, or None: then the client continues as if there were no hook
 
 from __future__ import annotations
 
+import json
 import os
 
 from remit.errors import RemitError
-from remit.lean_json import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,16 +93,14 @@ def encode(answer: Answer | None) -> bytes:
     """Encode an answer as one line of JSON, or as nothing. Raises ValueError for values that JSON lacks."""
     if answer is None:
         return b""
-    return dumps(answer) + b"\n"
+    return json.dumps(answer, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
 
 
-def fault_answer(event: str, problem: str, *, is_closed: bool) -> Answer:
-    """Show an internal error to the user; with `is_closed`, also deny the call."""
+def fault_answer(event: str, problem: str) -> Answer:
+    """Show an internal error to the user. The call passes."""
     start = f"remit could not answer {event[:40] or 'a hook'}: {problem}"
     if event != "PreToolUse":
         return message(f"{start}. Nothing was checked. Run `remit doctor` for details.")
-    if is_closed:
-        return deny(f"{start}. The call is denied because gate.on_fault is closed. Run `remit doctor` for details.")
     return message(f"{start}. The call was allowed without a check. Run `remit doctor` for details.")
 
 

@@ -24,7 +24,7 @@ from remit.secrets.scan import redact, redact_all
 from remit.workspace.atomic_write import replace_file
 
 SCHEMA: Literal["remit.kept/1"] = "remit.kept/1"
-#: `returned`: sent back for its one correction. `observed`: recorded only, nothing was enforced.
+#: `returned`: sent back for its one correction. `observed`: the report was not checked.
 OUTCOMES = ("accepted", "returned", "rejected", "failed", "observed")
 #: A longer text is truncated, and its entry has `whole` false.
 MAX_TEXT_BYTES = 16_000_000
@@ -54,8 +54,6 @@ class KeptResult(msgspec.Struct, kw_only=True):
     agent: str = ""
     agent_id: str = ""
     outcome: str = ""
-    #: The outcome that an enforcing mode would have had.
-    would: str = ""
     verdict: str = ""
     attempt: int = 1
     at: float = 0.0
@@ -63,7 +61,7 @@ class KeptResult(msgspec.Struct, kw_only=True):
     violations: list[dict[str, Any]] = []
     #: The files that an accepted report covers.
     files: list[str] = []
-    #: The files that the subagent had written by then.
+    #: The files that the subagent had edited, if the report was not accepted.
     changed: list[str] = []
     #: The locations that an accepted report cites, each as path and line.
     cited: list[tuple[str, int]] = []

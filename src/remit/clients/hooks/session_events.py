@@ -1,14 +1,13 @@
-"""Handle the events of a session: start, prompt, compaction, end."""
+"""Handle the events of a session: start, prompt, end."""
 
 from __future__ import annotations
 
 import os
-import time
 
 from remit.clients.hooks import results
 from remit.clients.hooks.notices import state_notice, task_notification
 from remit.clients.hooks.payload import text
-from remit.clients.hooks.project import ProjectContext, recompile
+from remit.clients.hooks.project import ProjectContext
 from remit.clients.hooks.responses import Answer, add_context
 from remit.clients.hooks.session_progress import record_prompt
 from remit.gate.reverse_patch import remove_old_patches
@@ -28,7 +27,7 @@ def prompt_submitted(payload: object, context: ProjectContext) -> Answer | None:
     prompt = text(payload, "prompt").lstrip()
     if prompt.startswith(_NOTIFICATION):
         notice = task_notification(prompt[:_NOTIFICATION_HEAD], text(payload, "session_id"), context)
-        return add_context("UserPromptSubmit", notice) if notice and not context.is_observing else None
+        return add_context("UserPromptSubmit", notice) if notice else None
     with context.session(text(payload, "session_id")) as state:
         state.open_window("prompt")
         state.prompts += 1
@@ -61,30 +60,11 @@ def branch_of(project: str) -> str:
 
 
 def session_started(payload: object, context: ProjectContext) -> Answer | None:
-    """SessionStart: compile the settings; after a compaction or resumption, summarize the state for the model."""
-
-    if not context.is_recompiled and not context.notice:
-        try:
-            recompile(context.project, force=True)
-        except Exception as error:  # noqa: BLE001 - the earlier settings stay effective
-            context.keep_earlier_settings(error)
-    if text(payload, "source") not in ("compact", "resume") or not context.is_denying:
+    """SessionStart: after a compaction or resumption, summarize the state for the model."""
+    if text(payload, "source") not in ("compact", "resume") or not context.settings.denies:
         return None
     state = read_session(context.folder, text(payload, "session_id"))
-    if state is not None and state.compacted:
-        with context.session(text(payload, "session_id")) as state:
-            state.compacted = False
-    if state is None:
-        return None
-    return add_context("SessionStart", state_notice(state, context))
-
-
-def before_compaction(payload: object, context: ProjectContext) -> Answer | None:
-    """PreCompact: the model gets the state with SessionStart or, if the client sends none, with its next call."""
-    with context.session(text(payload, "session_id")) as state:
-        state.updated = time.time()
-        state.compacted = not text(payload, "agent_id") and context.is_denying
-    return None
+    return add_context("SessionStart", state_notice(state, context)) if state is not None else None
 
 
 def session_ended(_: object, context: ProjectContext) -> Answer | None:

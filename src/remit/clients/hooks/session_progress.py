@@ -24,7 +24,13 @@ from remit.orchestrate.progress_file import (
     set_work,
 )
 
-_CLIENT = "Claude Code"
+#: Client -> its name for a person, and the command that resumes a session, if it has one.
+_CLIENTS = {
+    "claude-code": ("Claude Code", "claude --resume {session}"),
+    "codex": ("Codex", "codex resume {session}"),
+    "copilot": ("Copilot CLI", "copilot --resume {session}"),
+    "opencode": ("opencode", "opencode --session {session}"),
+}
 #: State of a delegation -> the verdict on its report.
 _VERDICTS = {"accepted": "accept", "rejected": "reject"}
 #: Key files of one report.
@@ -38,7 +44,7 @@ def record_prompt(context: ProjectContext, state: SessionState) -> None:
     phase = f"prompt {state.prompts}"
 
     def change(progress: dict[str, Any]) -> None:
-        progress.update(currentPhase=phase, currentTask=f"{_name(state)}: {phase}")
+        progress.update(currentPhase=phase, currentTask=f"{_name(state, context)}: {phase}")
 
     _write(context, state, phase, "started", change)
 
@@ -113,7 +119,7 @@ def _write(
     def set_session(progress: dict[str, Any]) -> None:
         sessions = progress["sessions"]
         if not any(isinstance(session, dict) and session.get("id") == state.session for session in sessions):
-            sessions.append({"id": state.session, "client": _CLIENT, "started": now_text()})
+            sessions.append({"id": state.session, "client": _CLIENTS[context.client][0], "started": now_text()})
         set_delegations(progress, _delegations(state), keys=("session",))
         if change is not None:
             change(progress)
@@ -127,10 +133,10 @@ def _write(
         set_work(
             progress,
             _key(state),
-            name=_name(state),
+            name=_name(state, context),
             status="in_progress" if is_open else "completed",
-            position=f"prompt {state.prompts} of {_name(state)}",
-            nextAction=_next_action(state, waiting, is_done=is_done),
+            position=f"prompt {state.prompts} of {_name(state, context)}",
+            nextAction=_next_action(state, context, waiting, is_done=is_done),
             blockers=list(dict.fromkeys([*reported, *blockers])),
         )
 
@@ -185,13 +191,13 @@ def _action(entry: Delegation) -> str:
     return _GAP
 
 
-def _next_action(state: SessionState, waiting: list[str], *, is_done: bool) -> str:
+def _next_action(state: SessionState, context: ProjectContext, waiting: list[str], *, is_done: bool) -> str:
     if waiting:
         return f"Wait for {', '.join(dict.fromkeys(waiting))}"
     failed = [delegation.agent for delegation in state.delegations.values() if delegation.may_be_retried]
     if failed and not is_done:
         return f"Decide about {failed[-1]}, which failed: {RETRY_FIRST}, or go on without it"
-    resume = f"`claude --resume {state.session}`"
+    resume = f"`{_CLIENTS[context.client][1].format(session=state.session)}`"
     return f"Send the next prompt, or resume the session with {resume}" if is_done else f"Follow the session: {resume}"
 
 
@@ -203,5 +209,5 @@ def _key(state: SessionState) -> str:
     return f"session {_short(state)}"
 
 
-def _name(state: SessionState) -> str:
-    return f"{_CLIENT} session {_short(state)}"
+def _name(state: SessionState, context: ProjectContext) -> str:
+    return f"{_CLIENTS[context.client][0]} session {_short(state)}"

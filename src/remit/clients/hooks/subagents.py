@@ -9,7 +9,15 @@ from typing import Any
 
 from remit.acceptance import ReportJudgement, verified_part
 from remit.clients.hooks import results
-from remit.clients.hooks.judging import check_document, commit_of, definition_digest, judge, merge_document, model_of
+from remit.clients.hooks.judging import (
+    check_document,
+    commit_of,
+    definition_digest,
+    edited_files,
+    judge,
+    merge_document,
+    model_of,
+)
 from remit.clients.hooks.payload import flag, text
 from remit.clients.hooks.project import ProjectContext
 from remit.clients.hooks.responses import Answer, add_context, block
@@ -22,7 +30,6 @@ from remit.gate.delegations import (
     close_delegation,
     is_same_agent,
     link_delegation,
-    release_writes,
 )
 from remit.gate.session import SessionState
 from remit.gate.session_store import safe_name
@@ -41,13 +48,13 @@ def subagent_started(payload: object, context: ProjectContext) -> Answer | None:
             run.agent = launch.agent
         has_contract = _has_contract(state, run)
         key = link_run(state, run)
-        if not context.is_awaited(run.agent):
+        if not context.is_checked(run.agent):
             set_aside(state, key)
             return None
         if key:  # also when a run that had ended is resumed
             state.delegations[key].state = "open"
             record_delegation(context, state, key)
-    if has_contract or context.is_observing:
+    if has_contract:
         return None
     instructions = context.prompt_for(run.agent)
     return add_context("SubagentStart", instructions) if instructions else None
@@ -73,15 +80,10 @@ def subagent_stopped(payload: object, context: ProjectContext) -> Answer | None:
     judged = judge(report, context, run.agent, run.transcript, attempt)
     would = outcome_of(judged, "returned" if attempt == 1 else "rejected")
     with context.session(run.session) as state:
-        state.close_writers_of(run.agent_id)
         # If the event is delivered twice at once, both processes judge it and the first one stores it.
         kept = results.latest_result(context.folder, run.session, run.agent_id)
         if kept is None or not _is_same(kept, payload, report):
-            about = {
-                "attempt": attempt,
-                "active": flag(payload, "stop_hook_active"),
-                "changed": written_files(state, run),
-            }
+            about = {"attempt": attempt, "active": flag(payload, "stop_hook_active")}
             kept = keep(run, context, report, judged, would, **about)
         close(context, state, link_run(state, run), kept)
     return block(judged.correction) if kept.outcome == "returned" else None
@@ -112,15 +114,14 @@ def outcome_of(judged: ReportJudgement, otherwise: str) -> str:
 def keep(
     run: SubagentRun, context: ProjectContext, report: str, judged: ReportJudgement, would: str, **about: Any
 ) -> KeptResult:
-    """Store a judged report. In observe mode nothing is enforced."""
+    """Store a judged report."""
     failure = judged.failure if judged.is_accepted else None
     return results.keep_result(
         context.folder,
         run.session,
         agent=run.agent,
         agent_id=run.agent_id,
-        outcome=would if context.is_enforced(run.agent) else "observed",
-        would=would,
+        outcome=would,
         text=report,
         check=check_document(judged, context),
         merge=merge_document(judged, context, run.agent),
@@ -128,6 +129,7 @@ def keep(
         violations=judged.violations,
         files=judged.analysed_files,
         cited=judged.cited_locations if would == "accepted" else [],
+        changed=[] if would == "accepted" else edited_files(run.transcript, context.project),
         partial="" if would == "accepted" else verified_part(report, judged.verdicts),
         profile=context.profile_of(run.agent),
         failure=failure.text if failure else "",
@@ -149,15 +151,13 @@ def _instruction_tokens(run: SubagentRun, context: ProjectContext, about: dict[s
 
 
 def close(context: ProjectContext, state: SessionState, key: str, kept: KeptResult) -> None:
-    """Close the delegation of a final report. In observe mode nothing is sent back, so the first report is final."""
-    if context.is_enforced(kept.agent):
-        has_passed = kept.outcome == "rejected" and kept.is_outside_contract  # with a notice about what is untrue
-        state.count_untrue(kept.agent_id, kept.untrue, has_passed=has_passed)
+    """Close the delegation of a final report."""
+    has_passed = kept.outcome == "rejected" and kept.is_outside_contract  # with a notice about what is untrue
+    state.count_untrue(kept.agent_id, kept.untrue, has_passed=has_passed)
     if kept.is_final:
-        outcome = {"returned": "rejected"}.get(kept.would, kept.would)
+        outcome = kept.outcome
         is_known = key in state.delegations and state.delegations[key].state == outcome
         settle_launch(state, key, kept.agent, outcome, kept.files, is_recoverable=kept.recoverable)
-        release_writes(state, kept.agent_id)
         if key in state.delegations:
             entry = state.delegations[key]
             entry.untold = bool(entry.teammate) and kept.outcome in ("accepted", "rejected", "failed")
@@ -177,8 +177,7 @@ def record_end(run: SubagentRun, context: ProjectContext) -> None:
     """Record the end of an agent whose reports are not checked."""
     results.keep_result(context.folder, run.session, agent=run.agent, agent_id=run.agent_id, outcome="observed")
     with context.session(run.session) as state:
-        state.close_writers_of(run.agent_id)
-        set_aside(state, link_run(state, run), run.agent_id)
+        set_aside(state, link_run(state, run))
 
 
 class SubagentRun:
@@ -272,22 +271,8 @@ def settle_launch(
         close_delegation(state, key, outcome, files=files, is_recoverable=is_recoverable)
 
 
-def set_aside(state: SessionState, key: str, agent_id: str = "") -> None:
-    """Mark a delegation as not checked: no answer waits for it, and an ended run releases its files."""
+def set_aside(state: SessionState, key: str) -> None:
+    """Mark a delegation as not checked: no answer waits for it."""
     entry = state.delegations.get(key)
     if entry is not None and entry.is_open:
         entry.state = "observed"
-    if agent_id:
-        release_writes(state, agent_id)
-        release_writes(state, key)
-
-
-def written_files(state: SessionState, run: SubagentRun) -> list[str]:
-    """Return the files that a run has written and still locks."""
-    return sorted(path for path, holder in state.locks.items() if run.agent_id and holder == run.agent_id)
-
-
-def withdraw_launch(state: SessionState, key: str) -> None:
-    """Remove the delegation of a launch that the client denied."""
-    if state.delegations.pop(key, None) is not None:
-        release_writes(state, key)

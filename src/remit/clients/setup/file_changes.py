@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import errno
-import os
-import re
-import stat
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
+from remit.clients.setup.settings_file import open_regular
 from remit.clients.setup.target import InstallTarget
 from remit.errors import EnvironmentBroken, UsageError
 from remit.registry.definition import digest_of
@@ -27,11 +23,6 @@ SCHEMA = "remit.installed/1"
 #: The permissions of a new file, and those that no file gets.
 _NEW_FILE = 0o644
 _OTHERS_WRITE = 0o002
-#: The files that a mode is written into.
-_CONFIGURATIONS = ("remit.toml", "pyproject.toml")
-#: Only the owner may read a file with the token of a server, and a diff does not show it.
-_OWNER_ONLY = 0o600
-_SECRET = re.compile(r'("Authorization":\s*"Bearer )[^"]+')
 
 
 class FileChange(NamedTuple):
@@ -51,7 +42,7 @@ class FileChange(NamedTuple):
     def difference(self) -> list[str]:
         """Return the changed lines as a unified diff."""
         old, new = ((data or b"").decode("utf-8", "replace").splitlines() for data in (self.before, self.after))
-        lines = [_SECRET.sub(r"\1…", line) for line in difflib.unified_diff(old, new, lineterm="", n=2)][2:]
+        lines = list(difflib.unified_diff(old, new, lineterm="", n=2))[2:]
         more = len(lines) - _MAX_LINES
         return [*lines[:_MAX_LINES], f"({more} more lines)"] if more > 0 else lines
 
@@ -80,27 +71,7 @@ class InstallPlan(NamedTuple):
     record: InstallRecord
     #: The command that the hooks call; empty without hooks.
     calls: str = ""
-
-
-class AddedHooks(msgspec.Struct, frozen=True):
-    """Text that an install appended to a configuration file."""
-
-    path: str
-    text: str
-    #: Whether the install created the file.
-    is_new: bool = False
-
-
-class AddedServer(msgspec.Struct, frozen=True, kw_only=True):
-    """The entry of the MCP server that an install wrote."""
-
-    path: str
-    entry: dict[str, Any]
-    #: Whether the install created the file, and the object with the servers in it.
-    is_new: bool
-    is_made: bool
-    #: The white space of the object that was empty before; the added text in a file of TOML.
-    space: str = ""
+    mode: str = ""
 
 
 class InstallRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,13 +84,9 @@ class InstallRecord(msgspec.Struct, frozen=True, kw_only=True):
     #: Folders that the install created, the outer ones first.
     folders: list[str] = []
     settings: str = ""
-    #: Containers in the settings that the install created; an uninstall removes them if they are empty.
-    made: list[str] = []
     #: Permission rules that the install added to the settings.
     rules: list[str] = []
     made_settings: bool = False
-    configuration: AddedHooks | None = None
-    mcp: AddedServer | None = None
 
     def is_own(self, record_path: str, data: bytes) -> bool:
         """Whether a file still has the content that the install wrote."""
@@ -151,36 +118,13 @@ def read_record(target: InstallTarget) -> InstallRecord | None:
     return record
 
 
-def other_records(target: InstallTarget) -> list[tuple[Path, InstallRecord]]:
-    """Return the records of other clients at the same place, with their files, without unreadable ones."""
-    records = []
-    for path in sorted((target.root / ".remit").glob("*/installed.json")):
-        with contextlib.suppress(msgspec.MsgspecError, RecursionError, EnvironmentBroken):
-            record = msgspec.json.decode(read_bytes(path, _MAX_RECORD_BYTES) or b"", type=InstallRecord)
-            is_valid = record.configuration is None or record.configuration.path in _CONFIGURATIONS
-            if path != record_file(target) and is_valid:
-                records.append((path, record))
-    return records
-
-
 def _check_paths(target: InstallTarget, record: InstallRecord) -> None:
     """Refuse a record that names files outside an install: it may have come with a clone."""
     foreign = [name for name in (*record.files, *record.folders) if not target.holds(target.path(name))]
-    if record.configuration is not None and record.configuration.path not in _CONFIGURATIONS:
-        foreign.append(record.configuration.path)
     if record.settings not in ("", target.record_path(target.settings)):
         foreign.append(record.settings)
     if foreign:
         raise UsageError(f"{record_file(target)} names {foreign[0][:200]!r}, which is not part of this install")
-
-
-def open_regular(path: Path) -> BinaryIO:
-    """Open a file for reading. A pipe, socket or device raises OSError at once, instead of blocking."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-    return os.fdopen(descriptor, "rb")
 
 
 def write_record(path: Path, record: InstallRecord) -> None:
@@ -190,10 +134,7 @@ def write_record(path: Path, record: InstallRecord) -> None:
 
 
 def write_bytes(path: Path, data: bytes, *, mode: int | None = None) -> None:
-    """Replace a file and keep its permissions; a new file gets those of `mode`. Create its folder if needed.
-
-    Not every user can write the file, and only its owner can read a file with the token of a server.
-    """
+    """Replace a file and keep its permissions; a new file gets those of `mode`. Create its folder if needed."""
     try:
         # One by one: with `parents=True`, folders between would get the permissions that the umask allows.
         for folder in reversed([path.parent, *path.parent.parents]):
@@ -202,8 +143,7 @@ def write_bytes(path: Path, data: bytes, *, mode: int | None = None) -> None:
         current = permissions(path)
         wanted = (_NEW_FILE if mode is None else mode) if current is None else current
         # A file that others can write would let them decide what the client runs.
-        is_private = _SECRET.search(data.decode("utf-8", "replace")) is not None
-        replace_file(path, data, mode=wanted & (_OWNER_ONLY if is_private else ~_OTHERS_WRITE))
+        replace_file(path, data, mode=wanted & ~_OTHERS_WRITE)
     except OSError as error:
         raise EnvironmentBroken(f"{path} cannot be written: {error.strerror}") from error
 

@@ -1,4 +1,4 @@
-"""The command line of the hook process, for clients that run hooks in a shell, and its test."""
+"""The command line of the hook process, and a test that it works."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 #: The path of the hook process ends with this.
 ENTRY = "remit/surfaces/hooks/entry.py"
 _SECONDS = 60.0
-#: No answer is longer.
-MAX_ANSWER_BYTES = 4 * 1024 * 1024
 #: The variables that a hook needs; others could change its settings.
 _VARIABLES = ("PATH", "HOME", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP", "LANG")
+#: A report with an invented place, which every client's hook sends back.
+FALSE_REPORT = "The handler is at app.py:412."
+_MARK = "app.py:412"
 
 
 def entry_file() -> Path:
@@ -45,72 +45,36 @@ def is_hook_command(command: object, client: str) -> bool:
     return command.rstrip().endswith(f"--client {client}")
 
 
-class NoAnswer(Exception):
-    """The hook did not answer; the message has the reason."""
+def hook_problem(command: Sequence[str], payload: Mapping[str, Any]) -> str:
+    """Describe why the hook process does not send a false report back; "" if it does.
 
-
-@contextmanager
-def scratch_project() -> Iterator[Path]:
-    """Make a project for a test of hooks, in a separate folder."""
+    `payload` is the end of a subagent with `FALSE_REPORT`, with @PROJECT@ for the project.
+    """
     with tempfile.TemporaryDirectory(prefix="remit-self-test-") as folder:
         project = Path(folder).resolve() / "project"
         project.mkdir()
         (project / "app.py").write_text("ANSWER = 42\n", encoding="utf-8")
-        # It also ends the search for a configuration file, so that no other one is found.
-        (project / "remit.toml").write_text('[gate]\nmode = "standard"\n', encoding="utf-8")
-        yield project
-
-
-def payload_text(payload: Mapping[str, Any], project: Path) -> str:
-    """Return a payload as JSON, with the paths of a project for @PROJECT@ and @HOME@."""
-    return json.dumps(payload).replace("@PROJECT@", str(project)).replace("@HOME@", str(project.parent / "home"))
-
-
-def run_hook(command: Sequence[str], text: str, project: Path, seconds: float = _SECONDS) -> bytes:
-    """Start a hook in a scratch project as the client does, and return its output."""
-    variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
-    # The user's folder for states must not keep anything of a scratch project.
-    settings = {"CLAUDE_PROJECT_DIR": str(project), "XDG_STATE_HOME": str(project.parent / "state")}
-    try:
-        done = subprocess.run(
-            command,
-            input=text.encode(),
-            capture_output=True,
-            cwd=project,
-            env=variables | settings,
-            timeout=seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise NoAnswer(f"no answer within {error.timeout:g} s") from error
-    except (OSError, ValueError) as error:
-        raise NoAnswer(f"{command[0]} cannot be started: {getattr(error, 'strerror', None) or error}") from error
+        # It ends the search for a configuration file, so that no other one is found.
+        (project / "remit.toml").write_text("", encoding="utf-8")
+        text = json.dumps(payload).replace("@PROJECT@", str(project))
+        variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+        settings = {"CLAUDE_PROJECT_DIR": str(project), "XDG_STATE_HOME": str(project.parent / "state")}
+        try:
+            done = subprocess.run(
+                command,
+                input=text.encode(),
+                capture_output=True,
+                cwd=project,
+                env=variables | settings,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            return f"no answer within {error.timeout:g} s"
+        except (OSError, ValueError) as error:
+            return f"{command[0]} cannot be started: {getattr(error, 'strerror', None) or error}"
     if done.returncode != 0:
         last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise NoAnswer(f"exit code {done.returncode}: {last[:200]}")
-    return done.stdout[:MAX_ANSWER_BYTES]
-
-
-def decode_answer(data: bytes) -> dict[str, Any]:
-    """Return the answer in the output of a hook; without output, an empty one."""
-    try:
-        answer = json.loads(data) if data.strip() else {}
-    except ValueError:
-        raise NoAnswer(f"the answer is not JSON: {data[:80]!r}") from None
-    if not isinstance(answer, dict):
-        raise NoAnswer(f"the answer is not an object: {data[:80]!r}")
-    return answer
-
-
-def denial_problem(client: str, event: str, payload: Mapping[str, Any], marks: Sequence[str]) -> str:
-    """Describe why the hook process does not deny an edit of code; "" if it does.
-
-    `payload` is such an edit, with @PROJECT@ for the project; a denial contains one of the `marks`.
-    """
-    with scratch_project() as project:
-        try:
-            answer = decode_answer(run_hook(hook_command(event, client), payload_text(payload, project), project))
-        except NoAnswer as error:
-            return str(error)
-    shown = json.dumps(answer)
-    return "" if any(mark in shown for mark in marks) else f"an edit of code was not denied: {shown[:200]}"
+        return f"exit code {done.returncode}: {last[:200]}"
+    answer = done.stdout.decode("utf-8", "replace")
+    return "" if _MARK in answer and "block" in answer else f"a false report was not sent back: {answer[:200]}"

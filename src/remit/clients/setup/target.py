@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from remit.clients.setup.hook_process import shell_command
+from remit.clients.setup.hook_process import hook_command, hook_problem, shell_command
+from remit.clients.setup.settings_file import own_groups, read_settings
 from remit.contract.kinds import slug
 from remit.dispatch.health import HealthFact
-from remit.errors import UsageError
+from remit.errors import RemitError, UsageError
+from remit.gate.session_store import recorded_sessions
+from remit.gate.settings import VERIFY
 from remit.registry.definition import Definition
 from remit.registry.plugin_root import PluginRoot
 from remit.registry.plugins import Manifest, built_in_team, load_plugin
@@ -23,19 +26,6 @@ from remit.workspace.safe_git import root_above
 
 #: A gate never keeps more files in one folder.
 _MAX_FILES = 10_000
-
-
-class McpFile(NamedTuple):
-    """The JSON or TOML file in which a client lists MCP servers, and the entry of Remit's server."""
-
-    path: Path
-    #: The key of the object or table with the servers.
-    container: str
-    entry: Mapping[str, Any]
-    #: What the user should know; `{path}` is the file.
-    note: str
-    #: The content of a new file without servers.
-    empty: str = "{}\n"
 
 
 class ClientSetup(ABC):
@@ -55,10 +45,10 @@ class ClientSetup(ABC):
     folder = ""
     hooks = ""
     user_hooks = ""
-    #: Variables with which the client, when `remit doctor` starts it, installs nothing.
-    offline: Mapping[str, str] = MappingProxyType({})
-    #: Whether the client runs hooks of the project and of the user, even if they are the same.
-    repeats_hooks = True
+    #: The modes of an install. Only where calls can be denied there is more than one.
+    modes: tuple[str, ...] = (VERIFY,)
+    #: An event, and the payload of a subagent's end with `FALSE_REPORT`, with which `remit doctor` tests the hooks.
+    probe: tuple[str, Mapping[str, Any]]
 
     @property
     def program(self) -> str:
@@ -81,15 +71,19 @@ class ClientSetup(ABC):
         folder = root / self.folder
         return InstallTarget(root, folder, folder / self.hooks, is_user=False, client=self)
 
-    def hook_entries(self, *, is_closed: bool = False) -> dict[str, dict[str, Any]]:
-        """Return the entry of each event in the client's settings; empty if a file of Remit contains the hooks."""
+    def hook_groups(self, mode: str) -> dict[str, dict[str, Any]]:
+        """Return the group of each event in the client's settings; empty if a file of Remit contains the hooks."""
         return {}
+
+    def mode_of(self, groups: Mapping[str, Mapping[str, Any]]) -> str:
+        """Return the mode in the hooks of an install."""
+        return VERIFY
 
     def is_ours(self, hook: object) -> bool:
         """Whether an entry of the client's settings is Remit's, including one of another installation."""
         return False
 
-    def calls(self) -> str:
+    def calls(self, mode: str) -> str:
         """Return what the hooks call, for a message."""
         return shell_command("EVENT", self.name)
 
@@ -97,8 +91,8 @@ class ClientSetup(ABC):
         """Return the files of Remit that contain only hooks, with their content, in every mode."""
         return {}
 
-    def team_files(self, target: InstallTarget, entries: Mapping[str, Mapping[str, Any]]) -> dict[Path, str]:
-        """Return the files of Remit for the modes that install a team, with their content: the agents."""
+    def team_files(self, target: InstallTarget) -> dict[Path, str]:
+        """Return the files of Remit for the mode `orchestrator`, with their content: the agents."""
         return {target.folder / self.agents / name: text for name, text in self.agent_files().items()}
 
     @abstractmethod
@@ -132,24 +126,72 @@ class ClientSetup(ABC):
         """Return the settings files that switch off all hooks."""
         return []
 
-    @abstractmethod
-    def mcp_file(self, target: InstallTarget) -> McpFile | str:
-        """Return where `--mcp` adds the MCP server, or why that is not possible."""
-
     def record_file(self, target: InstallTarget) -> Path:
         """Return the path of the install record."""
         return target.own / "installed.json"
 
-    @abstractmethod
     def facts(self, project: Path | None = None) -> Iterator[HealthFact]:
-        """Check the install in a project and that of the user, for `remit doctor`.
+        """Check the installs in a project and for all projects, for `remit doctor`; without one, yield nothing."""
+        for is_user in (False, True):
+            target = self.find_target(None if is_user else project, is_user=is_user)
+            try:
+                is_installed, problem = self.find_hooks(target)
+            except RemitError as error:
+                is_installed, problem = True, str(error)
+            if is_installed:
+                yield self._fact(target, problem)
 
-        Only Claude Code reports that it is not installed.
-        """
+    def find_hooks(self, target: InstallTarget) -> tuple[bool, str]:
+        """Return whether hooks of Remit are in the client's settings, and what is wrong with them; "" if nothing."""
+        text = read_settings(target.settings)
+        groups = own_groups(text, self.is_ours) if text is not None else {}
+        wanted = self.hook_groups(self.mode_of(groups))
+        if any(groups.get(event) != group for event, group in wanted.items()):
+            return bool(groups), f"the hooks in {target.settings} are not those of this installation; {_again(target)}"
+        return True, ""
+
+    def _fact(self, target: InstallTarget, problem: str) -> HealthFact:
+        """Return whether an install works, and when the client last sent an event."""
+        problem = (
+            problem or state_problem(target) or hook_problem(hook_command(self.probe[0], self.name), self.probe[1])
+        )
+        off = self.disabled_hooks(target)
+        if off:
+            problem = f"{' and '.join(map(str, off))} switches all hooks off (disableAllHooks)"
+        if problem:
+            return HealthFact(self.name, "bad", f"{problem}; nothing is checked until this is fixed")
+        here = self.find_target(None, is_user=False)
+        sessions = [one for one in recorded_sessions([str(here.gate)]) if one.state.client == self.name]
+        works = "the hook process works: it sent a false report back in a test"
+        if sessions:
+            last = time.strftime("%Y-%m-%d %H:%M", time.localtime(sessions[0].state.updated))
+            return HealthFact(self.name, "good", f"{works}; the last event of a session here was on {last}")
+        step = self.next_step(target) or "start a new session"
+        return HealthFact(self.name, "odd", f"{works}; no event of a session here has come yet: {step}")
 
     def next_step(self, target: InstallTarget) -> str:
         """Return what the user must do before the hooks run; "" if nothing."""
         return ""
+
+
+class OwnFileSetup(ClientSetup):
+    """A client whose hooks are in a file of Remit."""
+
+    @abstractmethod
+    def hooks_text(self) -> str:
+        """Return the content of the file with the hooks."""
+
+    def hook_files(self, target: InstallTarget) -> dict[Path, str]:
+        """Return the file with the hooks."""
+        return {target.settings: self.hooks_text()}
+
+    def find_hooks(self, target: InstallTarget) -> tuple[bool, str]:
+        """Return whether the file is there, and what is wrong with it; "" if nothing."""
+        if not target.settings.is_file():
+            return False, ""
+        if target.settings.read_bytes() != self.hooks_text().encode():
+            return True, f"{target.settings} was changed, or belongs to another installation; {_again(target)}"
+        return True, ""
 
 
 class InstallTarget(NamedTuple):
@@ -170,11 +212,6 @@ class InstallTarget(NamedTuple):
         return self.root / ".remit" / "gate"
 
     @property
-    def plugin(self) -> Path:
-        """The folder of the plugin, which has the same content as the settings."""
-        return self.own / "plugin"
-
-    @property
     def own(self) -> Path:
         """The folder of Remit's files for this client."""
         return self.root / ".remit" / self.client.name
@@ -188,11 +225,6 @@ class InstallTarget(NamedTuple):
         return (
             f"~/{self.record_path(path)}" if self.is_user and path.is_relative_to(self.root) else self.record_path(path)
         )
-
-    def machine_note(self, more: str = "") -> str:
-        """Return what the user should know about a shared file with a command of this machine; `{path}` is the file."""
-        notes = ["{path} contains paths of this machine; do not commit it"] * (not self.is_user) + [more] * bool(more)
-        return ". ".join(notes)
 
     def path(self, record_path: str) -> Path:
         """Return the path of a name in the record."""
@@ -227,6 +259,10 @@ def user_folder(variable: str, *parts: str) -> Path:
     """Return the folder that a variable names, or else the default in the home folder."""
     named_folder = os.environ.get(variable)
     return Path(named_folder).absolute() if named_folder else Path.home().joinpath(*parts)
+
+
+def _again(target: InstallTarget) -> str:
+    return f"run `remit install {target.client.name}{' --user' * target.is_user}` to use this one"
 
 
 def project_root(project: Path | None) -> Path:

@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from remit.clients.setup.file_changes import (
     MAX_BYTES,
     FileChange,
     InstallPlan,
     InstallRecord,
-    other_records,
     read_bytes,
     read_record,
     record_file,
-    write_record,
 )
-from remit.clients.setup.mcp_entry import remove_server
-from remit.clients.setup.settings_file import own_hooks, present_rules, read_settings, without_hooks, without_rules
+from remit.clients.setup.settings_file import own_groups, present_rules, read_settings, with_install
 from remit.clients.setup.target import ClientSetup, InstallTarget, display_home
 from remit.contract.kinds import slug
 from remit.errors import EnvironmentBroken, UsageError
 from remit.gate.record_store import remove_store, store_path
 from remit.gate.session_store import list_sessions
-from remit.gate.settings import MODES
+from remit.gate.settings import VERIFY
 from remit.orchestrate.progress_file import progress_path, read_progress
 from remit.registry.definition import digest_of
 from remit.workspace.atomic_write import remove_leftovers
@@ -56,19 +50,9 @@ def plan_uninstall(target: InstallTarget, earlier: Sequence[InstallPlan] = ()) -
     """
     record = read_record(target)
     installed = record if record is not None else find_own_files(target)
-    handed_on = [plan.record.configuration for plan in earlier if plan.record.configuration is not None]
-    if installed.configuration is None and handed_on:
-        installed = msgspec.structs.replace(installed, configuration=handed_on[0])
     kept: list[str] = []
-    changes = [
-        change
-        for change in (
-            _settings_change(target, record),
-            _configuration_change(target, installed, kept, earlier),
-            remove_server(target, record, kept),
-        )
-        if change is not None
-    ]
+    settings = _settings_change(target, record)
+    changes = [settings] if settings is not None else []
     for name in installed.files:
         path = target.path(name)
         before = read_bytes(path, MAX_BYTES)
@@ -78,22 +62,11 @@ def plan_uninstall(target: InstallTarget, earlier: Sequence[InstallPlan] = ()) -
             kept.append(f"{target.display_path(path)}: it was changed after it was installed, so it stays")
         elif not _is_needed(path, target, installed, earlier):
             changes.append(FileChange(path, before, None))
-    if record is None and changes:
-        kept += _unattributable_mode(target)
     planned = {change.path for plan in earlier for change in plan.changes}
     changes = [change for change in changes if change.path not in planned]
     for change in changes:
         target.refuse_links(change.path)
     return InstallPlan(target, changes, kept, _notes(target, installed, earlier), installed)
-
-
-def _unattributable_mode(target: InstallTarget) -> list[str]:
-    """Describe a mode in the configuration that may be Remit's or the user's, because the record is lost."""
-    file = target.root / "remit.toml"
-    text = (read_bytes(file, MAX_BYTES) or b"").decode("utf-8", "replace")
-    if target.is_user or not any(text.endswith(f'[gate]\nmode = "{mode}"\n') for mode in MODES):
-        return []
-    return [f"{target.display_path(file)}: the install record is lost, so the mode in this file may be yours and stays"]
 
 
 def _is_needed(path: Path, target: InstallTarget, installed: InstallRecord, earlier: Sequence[InstallPlan]) -> bool:
@@ -134,35 +107,13 @@ def _own_progress(target: InstallTarget) -> list[Path]:
 
 def _settings_change(target: InstallTarget, record: InstallRecord | None) -> FileChange | None:
     client = target.client
-    text = read_settings(target.settings) if client.hook_entries() else None
+    text = read_settings(target.settings) if client.hook_groups(VERIFY) else None
     rules = client.deny_rules(target) if record is None else record.rules
-    if text is None or not (own_hooks(text, client.is_ours) or present_rules(text, rules)):
+    if text is None or not (own_groups(text, client.is_ours) or present_rules(text, rules)):
         return None
-    made = record.made if record is not None else None
-    after = without_rules(without_hooks(text, client.is_ours, made), rules, made)
+    after = with_install(text, {}, [], client.is_ours, rules)
     is_removed = (record is None or record.made_settings) and after.strip() == "{}"
     return FileChange(target.settings, text.encode(), None if is_removed else after.encode(), is_shared=True)
-
-
-def _configuration_change(
-    target: InstallTarget, installed: InstallRecord, kept: list[str], earlier: Sequence[InstallPlan]
-) -> FileChange | None:
-    """Return the change that removes the mode from a configuration file, if the installed text is still there."""
-    added = installed.configuration
-    if added is None or _is_shared(target, earlier):  # the mode is that of all clients
-        return None
-    path = target.path(added.path)
-    before = read_bytes(path, MAX_BYTES)
-    if before is None:
-        return None
-    text = added.text.encode()
-    is_line = text.startswith(b"mode")  # in a table of the user, which may go on after it
-    if before.count(text) != 1 if is_line else not before.endswith(text):
-        kept.append(f"{added.path}: the mode in this file was changed since, so it stays")
-        return None
-    after = before.replace(text, b"") if is_line else before.removesuffix(text)
-    is_removed = added.is_new and not after
-    return FileChange(path, before, None if is_removed else after, is_shared=True)
 
 
 def _notes(target: InstallTarget, installed: InstallRecord, earlier: Sequence[InstallPlan]) -> list[str]:
@@ -189,7 +140,6 @@ def is_empty_plan(plan: InstallPlan) -> bool:
 def apply_uninstall(plan: InstallPlan) -> None:
     """Apply an uninstall: the hooks first and the record last, so that it can be repeated after an interruption."""
     target = plan.target
-    _hand_on_mode(plan)
     for change in plan.changes:
         change.apply()
     for path in map(target.path, plan.record.files):
@@ -212,25 +162,13 @@ def apply_uninstall(plan: InstallPlan) -> None:
             target.path(folder).rmdir()
 
 
-def _hand_on_mode(plan: InstallPlan) -> None:
-    """Let the record of another client name the text with the mode, so that its uninstall removes the text."""
-    added, others = plan.record.configuration, other_records(plan.target)
-    if added is None or not others:
-        return
-    if added.text.encode() in (read_bytes(plan.target.path(added.path), MAX_BYTES) or b""):
-        path, record = others[0]
-        write_record(path, msgspec.structs.replace(record, configuration=added))
-
-
-def wanted_files(
-    target: InstallTarget, entries: Mapping[str, Mapping[str, Any]], *, is_with_team: bool = True
-) -> dict[Path, str]:
+def wanted_files(target: InstallTarget, *, is_with_team: bool) -> dict[Path, str]:
     """Return the files of an install, with their content. The hooks are last: they start when all files exist."""
     ignore = ignore_file(target)
-    is_leftover = (target.gate.is_dir() or target.plugin.is_dir()) and read_bytes(ignore, MAX_BYTES) == IGNORE.encode()
+    is_leftover = target.gate.is_dir() and read_bytes(ignore, MAX_BYTES) == IGNORE.encode()
     return {
         **({ignore: IGNORE} if is_leftover or not ignore.exists() else {}),
-        **(target.client.team_files(target, entries) if is_with_team else {}),
+        **(target.client.team_files(target) if is_with_team else {}),
         **target.client.hook_files(target),
     }
 
@@ -242,12 +180,7 @@ def ignore_file(target: InstallTarget) -> Path:
 
 def find_own_files(target: InstallTarget) -> InstallRecord:
     """Return a record of the files of an install whose record is lost: those with exactly the installed content."""
-    settings = read_settings(target.settings) if target.client.hook_entries() else None
-    hooks_of_remit = own_hooks(settings, target.client.is_ours) if settings is not None else {}
-    entries = target.client.hook_entries()
-    wanted = wanted_files(
-        target, {event: hooks_of_remit[event] for event in entries if event in hooks_of_remit} or entries
-    )
+    wanted = wanted_files(target, is_with_team=True)
     files = {
         path: digest_of(text.encode())
         for path, text in wanted.items()

@@ -21,8 +21,6 @@ _FOLDED_NAMES = frozenset(name.lower() for name in CLOSED_NAMES)
 CLOSED_PAIRS = frozenset(
     (above, name) for above, _, name in (part.partition("/") for part in PARTS) if above not in (".claude", ".git")
 )
-#: May contain settings of Remit, among others.
-_PROJECT_FILE = "pyproject.toml"
 #: Entries of a workspace that are looked at. Those of the upper folders come first.
 _MAX_ENTRIES = 200_000
 #: Folders in which no client is started: git's own files, and installed packages.
@@ -58,7 +56,7 @@ def deciding_entries(root: Path) -> dict[str, FolderIdentity]:
     Each comes with the folder that contains it. In the sandbox an entry is read-only and cannot be replaced, but a
     folder above it can be.
     """
-    return {path: folder for path, folder in _search(root) if os.path.basename(path) != _PROJECT_FILE}  # noqa: PTH119 (plain names)
+    return dict(_search(root))
 
 
 def _search(root: Path) -> Iterator[tuple[str, FolderIdentity]]:
@@ -71,7 +69,7 @@ def _search(root: Path) -> Iterator[tuple[str, FolderIdentity]]:
                 for entry in entries:
                     seen += 1
                     path = f"{folder}/{entry.name}" if folder else entry.name
-                    if entry.name == _PROJECT_FILE or _is_closed_entry(entry.name, above):
+                    if _is_closed_entry(entry.name, above):
                         yield path, (about.st_dev, about.st_ino)
                     elif entry.name not in _NOT_SEARCHED and entry.is_dir(follow_symlinks=False):
                         folders.append(path)

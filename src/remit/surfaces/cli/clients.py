@@ -10,23 +10,20 @@ import click
 
 from remit.clients.hooks.hook_events import run
 from remit.clients.known_clients import CLIENTS
-from remit.clients.setup.file_changes import FileChange, InstallPlan, read_record, record_file
-from remit.clients.setup.install import apply_install, default_mode, install_lock, plan_install, status_message
+from remit.clients.setup.file_changes import FileChange, InstallPlan, record_file
+from remit.clients.setup.install import apply_install, install_lock, installed_mode, plan_install, status_message
 from remit.clients.setup.target import InstallTarget
 from remit.clients.setup.uninstall import apply_uninstall, plan_uninstall, plan_uninstalls
-from remit.clients.translation import run_client
 from remit.errors import UsageError
-from remit.gate.settings import MODES
+from remit.gate.settings import MODES, VERIFY
 from remit.reports.formats import format_json
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, wrap_text
 from remit.surfaces.cli.printing import columns, form_option, print_lines, print_text, terminal_columns
 
 #: The question for the mode explains each in one line.
 MEANINGS = {
-    "verify": "checks what the assistant and its subagents say; no call is denied, no agents are installed",
-    "standard": "puts them under contract: agents with instructions; calls against the rules are denied",
-    "strict": "as standard, and asks you where standard warns",
-    "observe": "only records; nothing is sent back, denied or installed",
+    "verify": "checks what the assistant and its subagents say; no call is denied, nothing else installed",
+    "orchestrator": "the assistant has to delegate: agents are installed, calls against the rules denied",
 }
 _STYLES = {"+": "green", "-": "red", "~": "yellow", "@": "cyan"}
 
@@ -38,10 +35,7 @@ _STYLES = {"+": "green", "-": "red", "~": "yellow", "@": "cyan"}
 @click.option(
     "--mode",
     type=click.Choice(MODES),
-    help="What Remit does; default: the mode that is set, else you are asked, or verify with --yes.",
-)
-@click.option(
-    "--mcp", "is_with_mcp", is_flag=True, help="Also add the MCP server (`remit mcp`) to the client's configuration."
+    help="What Remit does; default: the installed mode, else you are asked, or verify with --yes.",
 )
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask for confirmation.")
 @form_option()
@@ -52,7 +46,6 @@ def install_command(
     form: str,
     *,
     is_user: bool,
-    is_with_mcp: bool,
     is_sure: bool,
 ) -> int:
     """Verify what a client's assistant and its subagents say, or put them under contract.
@@ -63,15 +56,14 @@ def install_command(
     \b
     Examples:
       remit install claude-code
-      remit install claude-code --mode standard
-      remit install codex --mcp
+      remit install claude-code --mode orchestrator
       remit install copilot --user
       remit install claude-code --project ~/shop --yes
     """
     target = CLIENTS[client].find_target(project, is_user=is_user)
     with install_lock(target):
         mode = mode or _choose_mode(target, form, is_sure=is_sure)
-        plan = plan_install(target, mode=mode, is_with_mcp=is_with_mcp)
+        plan = plan_install(target, mode=mode)
         if plan.changes:
             if not confirm([plan], form, is_sure=is_sure):
                 return 1
@@ -79,37 +71,18 @@ def install_command(
             print_remarks(plan)
         # Also without changes: the record and the compiled settings are written again, in case they were lost.
         apply_install(plan)
-        _adapt_others(plan, form)
-        return print_plan(plan, form, status_message(plan, client))
+        return print_plan(plan, form, status_message(plan))
 
 
 def _choose_mode(target: InstallTarget, form: str, *, is_sure: bool) -> str | None:
-    """Return the mode of a new install; None if the mode that is set stays. A person on a terminal is asked."""
-    mode = default_mode(target)
-    if mode is None or is_sure or form == "json" or not sys.stdin.isatty():
-        return mode
+    """Return the mode of a new install; None if the installed one stays. A person on a terminal is asked."""
+    if installed_mode(target) or len(target.client.modes) == 1 or is_sure or form == "json" or not sys.stdin.isatty():
+        return None
     for name, meaning in MEANINGS.items():
-        first, *rows = wrap_text(meaning, columns(), 10)
-        print_text("\n".join([f"{name:<9} {first[10:]}", *rows]))
-    answer: str = click.prompt("Which mode?", type=click.Choice(MODES), default=mode)
+        first, *rows = wrap_text(meaning, columns(), 13)
+        print_text("\n".join([f"{name:<12} {first[13:]}", *rows]))
+    answer: str = click.prompt("Which mode?", type=click.Choice(MODES), default=VERIFY)
     return answer
-
-
-def _adapt_others(plan: InstallPlan, form: str) -> None:
-    """Change the installs of other clients at the same place to the mode, which they share."""
-    is_user, root = plan.target.is_user, plan.target.root
-    for setup in CLIENTS.values():
-        other = setup.find_target(None if is_user else root, is_user=is_user)
-        record = read_record(other) if setup.name != plan.target.client.name else None
-        if record is None:
-            continue
-        adapted = plan_install(other)
-        if adapted.changes and form == "text":
-            print_text(f"{setup.name} is installed here, too, and changes to the same mode:")
-            print_lines(plan_lines(adapted))
-            print_remarks(adapted)
-        if adapted.changes:
-            apply_install(adapted)
 
 
 def confirm(plans: Sequence[InstallPlan], form: str, *, is_sure: bool) -> bool:
@@ -136,10 +109,11 @@ def print_remarks(plan: InstallPlan) -> None:
 
 
 def _print_wrapped(text: str) -> None:
-    """Print a sentence: on a terminal in its width, in a pipe as one line."""
+    """Print sentences: on a terminal in its width, in a pipe each as one line."""
     width = terminal_columns()
-    plain = escape_control(text)
-    print_text(plain if width is None else "\n".join(wrap_text(plain, width, keeps_paths=True)))
+    for sentence in text.splitlines():
+        plain = escape_control(sentence)
+        print_text(plain if width is None else "\n".join(wrap_text(plain, width, keeps_paths=True)))
 
 
 def print_plan(plan: InstallPlan, form: str, outcome: str) -> int:
@@ -156,15 +130,7 @@ def print_plan(plan: InstallPlan, form: str, outcome: str) -> int:
 
 def plan_lines(plan: InstallPlan) -> list[Line]:
     """Return each file by its name, with a diff for files that also belong to the user."""
-    lines: list[Line] = []
-    inside = [change for change in plan.changes if change.path.is_relative_to(plan.target.plugin)]
-    for change in plan.changes:
-        if change not in inside:
-            lines += _lines(plan, change)
-    if inside:
-        text = f"{plan.target.display_path(plan.target.plugin)}/ ({len(inside)} files: the same as a plugin)"
-        lines.append([Piece(f"{inside[0].mark} {escape_control(text)}", _STYLES[inside[0].mark])])
-    return lines
+    return [line for change in plan.changes for line in _lines(plan, change)]
 
 
 def _lines(plan: InstallPlan, change: FileChange) -> list[Line]:
@@ -189,7 +155,8 @@ def _cut_to_screen(text: str) -> str:
 @click.option(
     "--client", type=click.Choice(list(CLIENTS)), default="claude-code", show_default=True, help="Who sends the event."
 )
-def hook_command(event: str, client: str) -> int:
+@click.option("--mode", type=click.Choice(MODES), default=VERIFY, show_default=True, help="The mode of the install.")
+def hook_command(event: str, client: str, mode: str) -> int:
     """Answer a hook of a client: read the payload from stdin and print the answer.
 
     EVENT is used if the payload does not name its event. The exit code is always 0. The hooks that
@@ -197,14 +164,11 @@ def hook_command(event: str, client: str) -> int:
 
     \b
     Examples:
-      remit hook PreToolUse < payload.json
-      remit hook PreToolUse --client codex < payload.json
+      remit hook SubagentStop < payload.json
+      remit hook PreToolUse --mode orchestrator < payload.json
+      remit hook SubagentStop --client codex < payload.json
     """
-    if client == "claude-code":
-        run(event)
-        return 0
-
-    run_client(client, event)
+    run(event, client, mode)
     return 0
 
 

@@ -56,7 +56,6 @@ from remit.store.database import Database
 from remit.store.plans import JobUsage
 from remit.surfaces.cli.job_commands import is_served
 from remit.surfaces.cli.merge import with_dismissals
-from remit.surfaces.cli.person import require_person
 from remit.surfaces.cli.printing import columns, form_option, operation_options, print_answer, print_lines, print_text
 from remit.surfaces.cli.with_database import with_database
 from remit.workspace.atomic_write import replace_below
@@ -394,7 +393,6 @@ def answer_command(wanted: Answer) -> int:
     number, verb = wanted.question or 0, wanted.answer or ""
     if verb in ("skip", "text") and not wanted.why.strip():
         raise UsageError(f"{verb} needs --why")
-    require_person("remit plan answer")
     given = with_database(lambda database, settings: answer_question(database, settings, number, verb, wanted.why))
     print_answer(wanted.form, given, given.next_action)
     return 0

@@ -1,4 +1,4 @@
-"""The process that a client starts for an event: `python -I -S entry.py EVENT [SERVER | --client CLIENT]`.
+"""The process that a client starts for an event: `python -I -S entry.py EVENT [--client CLIENT] [--mode MODE]`.
 
 Isolated mode without `site` starts fastest, so this script adds the folders of Remit and of its libraries to the path.
 Only this installation decides where they are. The exit code is always 0: the client treats 2 as a denial, and it hides
@@ -39,16 +39,12 @@ def main() -> None:
     """Answer the event; if Remit cannot be loaded, report that."""
     gc.disable()  # the process is too short for garbage collection
     event = sys.argv[1] if len(sys.argv) > 1 else ""
+    options = dict(zip(sys.argv[2::2], sys.argv[3::2], strict=False))
     try:
         add_packages()
-        if len(sys.argv) > 3 and sys.argv[2] == "--client":
-            from remit.clients.translation import run_client
+        from remit.clients.hooks.hook_events import run
 
-            run_client(sys.argv[3], event)
-        else:
-            from remit.clients.hooks.hook_events import run
-
-            run(event)
+        run(event, options.get("--client", "claude-code"), options.get("--mode", "verify"))
     except BaseException as error:  # noqa: BLE001 - the outermost frame of a process that must not fail
         text = f"remit could not be loaded ({type(error).__name__}): nothing is checked. Install it again."
         os.write(1, ('{"systemMessage": "%s"}\n' % text).encode())  # noqa: UP031 - braces of JSON

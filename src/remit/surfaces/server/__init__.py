@@ -1,1 +1,1 @@
-"""The server of `remit serve`: pages, live updates, the API and hooks over HTTP. It makes no decisions."""
+"""The server of `remit serve`: pages, live updates and the API. It makes no decisions."""

@@ -24,12 +24,10 @@ _MAX_SESSIONS = 200
 _MAX_DECISIONS = 500
 #: The fields of stored entries that pages use.
 _DECISION: dict[str, Any] = {
-    **dict.fromkeys(("at", "tool", "agent", "decision", "would", "rule", "reason", "exception", "id", "delegate_to")),
+    **dict.fromkeys(("at", "tool", "agent", "decision", "rule", "reason", "exception", "id", "delegate_to")),
     "paths": [],
 }
-_RESULT: dict[str, Any] = dict.fromkeys(
-    ("agent", "at", "attempt", "outcome", "verdict", "would", "violations", "changed")
-)
+_RESULT: dict[str, Any] = dict.fromkeys(("agent", "at", "attempt", "outcome", "verdict", "violations", "changed"))
 _CHANGE: dict[str, Any] = {"at": None, "paths": [], "command": "", "decided": ""}
 
 
@@ -99,7 +97,7 @@ def _session_values(site: Site, name: str) -> dict[str, Any] | None:
     return {
         "summary": _summary(session),
         "details": session_summary(state),
-        "mode": settings.mode,
+        "mode": state.mode,
         "limits": settings.limits,
         "denied": [decision for decision in decisions if is_denied(decision)],
         "saved": log["denied"],

@@ -146,16 +146,7 @@ export const Remit = async ({ client, directory }) => {
     if (answer.context) output.output += `\n\n${answer.context}`
   }
 
-  // What the model reads about the state of the session, after the conversation was compacted.
-  const states = new Map()
-
   return {
-    "experimental.session.compacting": async ({ sessionID }) => {
-      states.set(sessionID, (await send("session.compacting", sessionID, {})).context ?? "")
-    },
-    "experimental.chat.system.transform": async ({ sessionID }, output) => {
-      if (states.get(sessionID)) output.system.push(states.get(sessionID))
-    },
     "chat.message": async (input, output) => {
       const prompt = texts(output.parts)
       if (corrections.delete(prompt)) return
@@ -163,22 +154,16 @@ export const Remit = async ({ client, directory }) => {
     },
     "tool.execute.before": async (input, output) => {
       const { tool, sessionID, callID } = input
+      if (tool !== "task") return
       const answer = await send("tool.execute.before", sessionID, { tool, callID, args: output.args })
-      if (answer.deny) throw new Error(answer.deny)
       if (answer.args) Object.assign(output.args, answer.args)
       if (answer.context) notes.set(callID, answer.context)
     },
     "tool.execute.after": async (input, output) => {
-      const { tool, sessionID, callID, args } = input
-      const before = notes.get(callID)
-      notes.delete(callID)
-      if (tool === "task") {
-        await deliver(input, output)
-      } else {
-        const fields = { tool, callID, args, output: String(output.output ?? "").slice(0, MAX_OUTPUT) }
-        const answer = await send("tool.execute.after", sessionID, { ...fields, metadata: output.metadata?.display })
-        if (answer.context) output.output += `\n\n${answer.context}`
-      }
+      if (input.tool !== "task") return
+      const before = notes.get(input.callID)
+      notes.delete(input.callID)
+      await deliver(input, output)
       if (before) output.output += `\n\n${before}`
     },
     event: async ({ event }) => {
