@@ -30,7 +30,7 @@ class Site(NamedTuple):
         return self.project / ".claude/settings.local.json"
 
     def install(self, **given: Any) -> InstallPlan:
-        plan = plan_install(self.target, **given)
+        plan = plan_install(self.target, **{"mode": "orchestrator", **given})
         apply_install(plan)
         return plan
 

@@ -35,6 +35,7 @@ class Session:
     def ask(self, tool: str, tool_input: dict[str, Any] | None = None, **fields: str) -> Decision:
         decision = decide(self.call(tool, tool_input, **fields), self.state, self.settings, str(self.project))
         assert decision.fault is None, decision.fault
+        decision.files, decision.lines = len(self.state.window.files), self.state.window.lines
         return decision
 
     def read(self, path: str, **more: Any) -> Decision:

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -17,48 +15,14 @@ from remit.errors import UsageError
 from remit.gate.decide import decide, decide_stop
 from remit.gate.declarations import declare, refuse_without_effect
 from remit.gate.delegations import close_delegation, open_delegation
-from remit.gate.log import find_decision, log_entries, session_summary
+from remit.gate.log import log_entries, session_summary
 from remit.gate.rule_texts import RULES
 from remit.gate.session import SessionState
-from remit.gate.settings import GateSettings
+from remit.gate.settings import MODES, GateSettings
 from remit.gate.settle import settle
 from remit.gate.tool_use import ToolUse
-from remit.lean_json import dumps, loads
 
 SECRET = "sk-live-4f9a8b7c6d5e"
-KEYS = ["schema", "decision", "mode", "would", "rule", "reason", "delegate_to", "exception", "window"]
-
-
-def test_the_decision_has_its_fixed_shape(session) -> None:
-    answer = session.read("src/f0.py").as_dict()
-    assert list(answer) == KEYS
-    assert answer["schema"] == "remit.decision/1"
-    assert answer["window"] == {"files": 1, "lines": 10}
-    json.dumps(answer)
-
-
-@pytest.mark.parametrize(
-    ("mode", "decision", "would"), [("standard", "deny", None), ("strict", "deny", None), ("observe", "allow", "deny")]
-)
-def test_a_broken_rule_of_level_1_is_denied_and_only_observed_in_observe(start, mode, decision, would) -> None:
-    found = start(mode=mode).ask("Write", {"file_path": "src/a.py", "content": "x"})
-    assert (found.decision, found.would, found.mode, found.rule) == (decision, would, mode, "edit-code")
-
-
-def test_observe_reports_what_standard_would_have_decided(start) -> None:
-    observing, standard = start(mode="observe"), start()
-    for session in (observing, standard):
-        session.file("src/long.py", 500)
-    for path in ("src/f0.py", "src/long.py", "src/f1.py", "src/f2.py", "src/f3.py", "src/f0.py"):
-        seen, said = observing.read(path), standard.read(path)
-        assert (seen.decision, seen.would, seen.files) == ("allow", said.decision, said.files)
-
-
-def test_a_delegation_that_observe_allows_is_open(start) -> None:
-    session = start(mode="observe")
-    for agent in ("backend-specialist", "qa-engineer"):
-        last = session.ask("Agent", {"subagent_type": agent, "writes": ["src/f0.py"]})
-    assert (last.would, len(session.state.delegations)) == ("deny", 2)
 
 
 @pytest.mark.parametrize("outcome", ["accepted", "rejected", "failed"])
@@ -94,18 +58,17 @@ def test_an_exception_of_the_project_applies_to_its_paths_until_its_day(start) -
 def test_invalid_settings_are_reported_and_the_defaults_are_used() -> None:
     found = GateSettings.from_mapping(
         {
-            "mode": "loose",
+            "trivial_edits": "loose",
             "limits": {"files": -1, "nothing": 3, "lines": True},
             "paths": {"secret": ["a"], "code": "x"},
             "agents": {"explore": 3},
             "exceptions": [{"rule": "edit-code", "reason": "", "expires": "2999-01-01"}, 5],
             "tools": [],
-            "models": {"code-explorer": 1},
             "colour": 1,
         }
     )
-    assert (found.mode, found.limits["files"], found.limits["lines"], found.exceptions) == ("standard", 3, 200, ())
-    assert len(found.problems) == 12
+    assert (found.trivial_edits, found.limits["files"], found.limits["lines"]) == ("delegate", 3, 200)
+    assert (found.exceptions, len(found.problems)) == ((), 11)
 
 
 def test_classes_of_paths_and_agents_are_configurable(start) -> None:
@@ -160,9 +123,6 @@ def test_the_log_shows_denied_calls_and_their_cost(session) -> None:
     assert found["answers"] == {"allow": 1, "deny": 1}
     assert found["denied"] == {"lines": 500, "tokens": 5000}
     assert found["exceptions"] == {"used": {"lookup": 1}, "tokens_saved": 600}
-    assert find_decision(session.state)["rule"] == find_decision(session.state, "toolu_2")["rule"] == "lookup-lines"
-    assert find_decision(session.state, "toolu_1")["exception"] == "lookup"
-    assert find_decision(session.state, "nothing") is None
 
 
 class TestPayloads:
@@ -248,17 +208,14 @@ class TestHostile:
             raise KeyError(SECRET)
 
         monkeypatch.setattr("remit.gate.decide.judge_reads", broken)
-        for given_settings, decision in (
-            ({}, "warn"),
-            ({"on_fault": "closed"}, "deny"),
-            ({"mode": "observe"}, "allow"),
-        ):
-            session = start(**given_settings)
+        for mode, decision in (("orchestrator", "warn"), ("verify", "allow")):
+            session = start()
+            session.settings.mode = mode
             call = session.call("Read", {"file_path": "src/f0.py"})
             found = decide(call, session.state, session.settings, str(session.project))
-            assert (found.decision, found.rule) == (decision, "fault")
+            assert found.decision == decision
             assert "KeyError" in str(found.fault)
-            assert SECRET not in json.dumps([found.as_dict(), session.state], default=vars)
+            assert SECRET not in json.dumps([vars(found), session.state], default=vars)
 
 
 class _Deep(dict):  # type: ignore[type-arg]
@@ -310,18 +267,19 @@ QUICK = settings(
 
 
 @QUICK
-@given(st.lists(CALLS, max_size=6), st.sampled_from(["verify", "observe", "standard", "strict"]))
+@given(st.lists(CALLS, max_size=6), st.sampled_from(MODES))
 def test_deciding_and_settling_never_raise_and_a_denied_call_changes_no_window(project, calls, mode) -> None:
-    state, given_settings = SessionState("x"), GateSettings.from_mapping({"mode": mode})
+    state, given_settings = SessionState("x"), GateSettings()
+    given_settings.mode = mode
     for call in calls:
         before = state.window.copy()
         decision = decide(call, state, given_settings, str(project))
         assert decision.fault is None
-        assert mode != "observe" or decision.decision == "allow"
-        if "deny" in (decision.decision, decision.would):
+        assert mode != "verify" or decision.decision == "allow"
+        if decision.decision == "deny":
             assert state.window == before
         settle(call, {"stdout": 5, "file": "x"}, float("nan"), state, given_settings, str(project))
-    assert SessionState.from_dict(loads(dumps(state, vars))) == state
+    assert SessionState.from_dict(json.loads(json.dumps(state, default=vars))) == state
 
 
 def test_a_broken_mapping_is_a_fault_and_not_a_crash(session) -> None:
@@ -331,11 +289,12 @@ def test_a_broken_mapping_is_a_fault_and_not_a_crash(session) -> None:
 
 @given(
     st.dictionaries(
-        st.text(max_size=8) | st.sampled_from(["mode", "limits", "paths", "agents", "tools", "exceptions"]), VALUES
+        st.text(max_size=8) | st.sampled_from(["trivial_edits", "limits", "paths", "agents", "tools", "exceptions"]),
+        VALUES,
     )
 )
 def test_settings_are_read_from_anything(mapping) -> None:
-    assert GateSettings.from_mapping(mapping).mode in ("verify", "observe", "standard", "strict")
+    assert GateSettings.from_mapping(mapping).trivial_edits in ("delegate", "direct")
 
 
 @given(st.dictionaries(st.sampled_from(sorted(SessionState._fields)), VALUES))
@@ -344,41 +303,4 @@ def test_a_state_is_read_from_anything_and_can_be_used(values) -> None:
     open_delegation(state, "k", "code-explorer")
     for tool in ("Read", "Write", "Agent"):
         decide(ToolUse(tool, {"file_path": "/nowhere/a.py"}), state, GateSettings(), "/nowhere")
-    dumps(state, vars)
-
-
-@pytest.mark.process
-def test_a_decision_loads_only_a_little_of_the_standard_library() -> None:
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "before = set(sys.modules)\n"
-        "from remit.gate.session_store import open_session\n"
-        "from remit.gate.tool_use import ToolUse\nfrom remit.gate.decide import decide\n"
-        "from remit.gate.settings import GateSettings\n"
-        "with open_session(sys.argv[2], 's') as state:\n"
-        "    decide(ToolUse('Read', {'file_path': '/x/a.py'}), state, GateSettings(), '/x')\n"
-        "print(*sorted(set(sys.modules) - before))"
-    )
-    source = str(Path(remit.__file__).parent.parent)
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", "-c", code, source, folder], capture_output=True, text=True, check=True
-        )
-    loaded = set(done.stdout.split())
-    foreign = {name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names | {"remit"}}
-    assert foreign == set()
-    assert not loaded & {
-        "typing",
-        "pathlib",
-        "dataclasses",
-        "inspect",
-        "subprocess",
-        "hashlib",
-        "difflib",
-        "ast",
-        "json",
-        "re",
-    }
-    assert not loaded & {"remit.shell.interpret", "remit.gate.trivial_edit"}
+    json.dumps(state, default=vars)

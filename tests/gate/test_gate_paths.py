@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.gate.guarded import is_guarded_outside
-from remit.gate.project_paths import classify, count_lines, locate, read_text
+from remit.gate.project_paths import classify, count_lines, is_guarded, locate, read_text
 from remit.gate.settings import GateSettings
 from remit.globs import expand_braces, find_matches, matches_glob
 
@@ -96,16 +95,6 @@ def test_a_project_with_several_names_is_known_by_each(
     assert (located.name, located.inside) == (".claude/settings.json", True)
     outside = locate(f"{tmp_path}/other/.claude/settings.json", project, project)
     assert not outside.inside
-
-
-@pytest.mark.parametrize("folder", [".claude", ".Claude", ".CLAUDE"])
-def test_the_clients_folder_is_guarded_in_any_case(
-    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert is_guarded_outside(f"{tmp_path}/{folder}/settings.json", "/shop", whole=False)
-    assert not is_guarded_outside(f"{tmp_path}/{folder}/Plans/x.md", "/shop", whole=False)
-    assert not is_guarded_outside(f"{tmp_path}/.claudes/settings.json", "/shop", whole=False)
 
 
 @pytest.mark.parametrize(
@@ -209,3 +198,38 @@ def test_a_path_leads_to_the_same_file_as_for_the_system(linked_project: Path, p
         expected = os.path.realpath(os.path.join(project, path))  # noqa: PTH118 (as the client writes it)
         assert locate(path, str(project), str(project)).real == expected
         assert locate(f"{project}/{path}", "", str(project)).real == os.path.realpath(f"{project}/{path}")
+
+
+@pytest.mark.parametrize(
+    ("path", "guarded"),
+    [
+        ("remit.toml", True),
+        ("sub/remit.toml", True),
+        (".remit-dismissals.toml", True),
+        (".mcp.json", True),
+        (".claude/settings.json", True),
+        (".claude/settings.local.json", True),
+        (".claude/agents/a.md", True),
+        (".claude/agents", True),
+        (".claude/skills/remit/SKILL.md", True),
+        (".claude/commands/remit/status.md", True),
+        (".remit/gate/installed.json", True),
+        ("~/.claude/settings.json", True),
+        ("~/.config/remit/config.toml", True),
+        ("~/.local/state/remit/gate/x/gate.sqlite", True),
+        (".remit/progress.json", False),
+        (".claude/workspaces/a/plan.md", False),
+        (".github/workflows/ci.yml", False),
+        (".git/config", False),
+        ("src/app.py", False),
+        ("~/notes.md", False),
+    ],
+)
+def test_the_guarded_files_are_a_short_list(
+    path: str, guarded: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_STATE_HOME", "REMIT_STATE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    assert is_guarded(locate(path, "", str(tmp_path / "shop"))) is guarded

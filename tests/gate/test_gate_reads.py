@@ -182,19 +182,6 @@ def test_three_files_may_be_verified_and_a_fourth_not(start, project) -> None:
     assert session.state.decisions[-1].rule == "reread-analysed"
 
 
-@pytest.mark.parametrize(("mode", "over"), [("standard", "warn"), ("strict", "ask"), ("observe", "allow")])
-def test_a_presentation_of_more_than_300_lines_is_a_warning(start, project, mode: str, over: str) -> None:
-    session = start(mode=mode)
-    session.file("docs/specs/long.md", 301)
-    declare(session.state, "presentation", ["docs/specs"], "show it", cwd=str(project), project=str(project))
-    found = session.read("docs/specs/long.md", limit=300)
-    assert (found.decision, found.exception, found.files) == ("allow", "presentation", 0)
-    session.state.open_window("phase")
-    found = session.read("docs/specs/long.md")
-    assert (found.decision, found.rule) == (over, "presentation-size")
-    assert found.would == ("warn" if mode == "observe" else None)
-
-
 def test_a_presentation_must_be_declared(session) -> None:
     session.file("docs/specs/long.md", 250)
     assert session.read("docs/specs/long.md").rule == "lookup-lines"
@@ -336,3 +323,13 @@ class TestSettling:
         session.read("src/f0.py")
         session.settle("Read", {}, 11)
         assert session.settle("Read", {}, 11).rule is None
+
+
+def test_more_than_300_lines_are_not_read_to_be_shown(session, project) -> None:
+    session.file("docs/specs/long.md", 301)
+    declare(session.state, "presentation", ["docs/specs"], "show it", cwd=str(project), project=str(project))
+    found = session.read("docs/specs/long.md", limit=300)
+    assert (found.decision, found.exception, found.files) == ("allow", "presentation", 0)
+    session.state.open_window("phase")
+    found = session.read("docs/specs/long.md")
+    assert (found.decision, found.rule) == ("deny", "presentation-size")

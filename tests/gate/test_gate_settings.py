@@ -29,19 +29,14 @@ def test_without_configuration_the_defaults_apply(tmp_path: Path) -> None:
 def test_every_setting_reaches_the_gate(tmp_path: Path) -> None:
     found = settings(
         tmp_path,
-        '[gate]\nmode = "strict"\ntrivial_edits = "direct"\non_fault = "closed"\nlimits = {files = 7}\n'
+        '[gate]\nothers = "off"\ntrivial_edits = "direct"\nlimits = {files = 7}\n'
         'agents = {tests = "tester"}\n' + EXCEPTION + 'expires = 2999-12-31\n[paths]\ntests = ["checks/**"]\n',
     )
-    assert (found.mode, found.trivial_edits, found.on_fault) == ("strict", "direct", "closed")
+    assert (found.others, found.trivial_edits) == ("off", "direct")
     assert found.limits == LIMITS | {"files": 7}
     assert (found.paths["tests"], found.agents["tests"]) == (("checks/**", *PATHS["tests"]), "tester")
     [one] = found.exceptions
     assert (one.rule, one.paths, one.reason, one.expires) == ("edit-code", ("gen/**",), "made by a tool", "2999-12-31")
-
-
-def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
-    found = settings(tmp_path, '[gate]\nmode = "strict"\n', REMIT_GATE_MODE="observe", REMIT_GATE_ON_FAULT="closed")
-    assert (found.mode, found.on_fault) == ("observe", "closed")
 
 
 def test_the_mapping_survives_json(tmp_path: Path) -> None:
@@ -52,17 +47,10 @@ def test_the_mapping_survives_json(tmp_path: Path) -> None:
     assert (again.exceptions[0].expires, again.paths["spec"]) == ("2999-12-31", ("rfcs/**", *PATHS["spec"]))
 
 
-def test_a_configured_data_folder_is_guarded(tmp_path: Path) -> None:
-    found = settings(tmp_path, f'data = "{tmp_path}/kept"\n')
-    assert {f"{tmp_path}/kept/gate", f"{tmp_path}/kept/postgres", ".remit/gate"} <= set(found.guarded)
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('[gate]\nmode = "standart"', "gate.mode must be one of verify, standard, strict, observe, not 'standart'"),
         ('[gate]\ntrivial_edits = "yes"', "gate.trivial_edits must be one of delegate, direct"),
-        ('[gate]\non_fault = "shut"', "gate.on_fault must be one of open, closed"),
         ("[gate.limits]\nfils = 3", "gate.limits: unknown limit 'fils', did you mean 'files'?"),
         ("[gate.limits]\nfiles = -1", "gate.limits.files must be a number of at least 0, not -1"),
         ('[gate.agents]\nbackent = "a"', "gate.agents: unknown role 'backent', did you mean 'backend'?"),
@@ -83,17 +71,12 @@ def test_an_invalid_value_is_an_error_with_its_key(tmp_path: Path, text: str, wo
     assert words in str(raised.value)
 
 
-def test_an_error_of_a_variable_names_the_variable(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"^REMIT_GATE_MODE: gate.mode must be one of"):
-        settings(tmp_path, "", REMIT_GATE_MODE="")
-
-
 def test_a_misspelt_key_of_the_gate_is_an_error_with_a_suggestion(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"no setting 'gate.mod', did you mean 'gate.mode'"):
-        settings(tmp_path, '[gate]\nmod = "strict"\n')
+    with pytest.raises(ConfigurationError, match=r"no setting 'gate.limit', did you mean 'gate.limits'"):
+        settings(tmp_path, "[gate]\nlimit = {files = 3}\n")
 
 
 def test_a_worker_uses_the_settings_for_its_orchestrators(tmp_path: Path) -> None:
-    (tmp_path / "remit.toml").write_text('[gate]\nmode = "strict"\nlimits = {total = 90}\n')
+    (tmp_path / "remit.toml").write_text("[gate]\nlimits = {total = 90}\n")
     found = load_settings(load(tmp_path, {"REMIT_CONFIG": str(tmp_path / "remit.toml")}), tmp_path).gate
-    assert (found.mode, found.limits["total"]) == ("strict", 90)
+    assert (found.mode, found.limits["total"]) == ("orchestrator", 90)

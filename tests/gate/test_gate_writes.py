@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from remit.gate.declarations import declare
-from remit.gate.delegations import close_delegation, open_delegation
+from remit.gate.delegations import close_delegation, open_delegation, open_writers
 
 SPEC = "docs/specs/orders.md"
 
@@ -73,14 +73,11 @@ def test_the_shell_does_not_edit_code_either(session, command: str) -> None:
     assert (found.decision, found.rule) == ("deny", "edit-code")
 
 
-@pytest.mark.parametrize(("mode", "decision"), [("standard", "warn"), ("strict", "ask"), ("observe", "allow")])
-def test_an_unknown_command_is_a_warning_and_in_strict_a_question(start, mode: str, decision: str) -> None:
-    found = start(mode=mode).run("./frobnicate.sh")
-    assert (found.decision, found.rule) == (decision, "edit-code")
-    assert "frobnicate.sh" in found.reason
-
-
 class TestTrivialEdit:
+    @pytest.fixture(autouse=True)
+    def known_word(self, project) -> None:
+        (project / "README.md").write_text("They receive it.\n")
+
     def test_white_space_and_marks_are_edited_directly(self, session) -> None:
         for old, new in (("- one", "* one"), ("# Orders", "## Orders"), ("orders within", "orders  within")):
             found = session.edit(SPEC, old, new)
@@ -166,65 +163,38 @@ class TestTrivialEdit:
         assert session.run(f"git checkout -- {SPEC}").rule == "edit-spec", "it would discard other work, too"
 
 
-class TestParallelWrites:
-    def test_two_open_delegations_do_not_lock_the_same_file(self, session) -> None:
-        first = {"subagent_type": "backend-specialist", "writes": ["src/f0.py"]}
-        assert session.ask("Agent", first).decision == "allow"
-        denied = session.ask("Agent", {"subagent_type": "qa-engineer", "writes": ["src/../src/f0.py"]})
-        assert (denied.decision, denied.rule) == ("deny", "parallel-writes")
-        assert session.ask("Agent", {"subagent_type": "qa-engineer", "writes": ["src/f1.py"]}).decision == "allow"
-        close_delegation(session.state, "toolu_1", "accepted")
-        assert session.ask("Agent", {"subagent_type": "qa-engineer", "writes": ["src/f0.py"]}).decision == "allow"
-
-    def test_a_subagent_locks_a_file_by_writing_it(self, session) -> None:
-        one = {"agent_id": "a1", "agent_type": "backend-specialist"}
-        other = {"agent_id": "a2", "agent_type": "backend-specialist"}
-        assert session.edit("src/f0.py", "x", "y", **one).decision == "allow"
-        assert session.edit("src/f0.py", "x", "y", **one).decision == "allow"
-        assert session.edit("src/f0.py", "x", "y", **other).rule == "parallel-writes"
-        assert session.run("sed -i s/x/y/ src/f0.py", **other).rule == "parallel-writes"
-        open_delegation(session.state, "d1", "backend-specialist")
-        session.state.delegations["d1"].agent_id = "a1"
-        close_delegation(session.state, "a1", "failed")
-        assert session.edit("src/f0.py", "x", "y", **other).decision == "allow"
-
-    def test_the_subagent_of_a_launch_gets_its_locks(self, session) -> None:
-        session.ask("Agent", {"subagent_type": "backend-specialist", "writes": ["src/f0.py"]})
-        own = {"agent_id": "a1", "agent_type": "team:backend-specialist"}
-        assert session.edit("src/f0.py", "x", "y", agent_id="a2", agent_type="qa-engineer").rule == "parallel-writes"
-        assert session.edit("src/f0.py", "x", "y", **own).decision == "allow"
-        assert session.state.delegations["toolu_1"].agent_id == "a1"
-
-    def test_the_rules_of_an_orchestrator_do_not_apply_to_a_subagent(self, session) -> None:
-        own = {"agent_id": "a1", "agent_type": "backend-specialist"}
-        session.file("src/long.py", 900)
-        assert session.ask("Read", {"file_path": "src/long.py"}, **own).decision == "allow"
-        assert session.ask("Grep", {"pattern": "password|secret"}, **own).decision == "allow"
-        assert session.run("./deploy.sh; rm -rf build", **own).decision == "allow"
-        assert session.state.window.files == {}
-
-    def test_a_subagent_uses_only_the_tools_of_its_definition(self, start) -> None:
-        session = start(tools={"code-explorer": ["Read", "Grep", "mcp__docs"]})
-        own = {"agent_id": "a1", "agent_type": "remit:code-explorer"}
-        assert session.ask("Read", {"file_path": "a"}, **own).decision == "allow"
-        assert session.ask("mcp__docs__find", {}, **own).decision == "allow"
-        assert session.ask("Bash", {"command": "ls"}, **own).rule == "tool-limits"
-        assert session.ask("Bash", {"command": "ls"}, agent_id="a2", agent_type="other").decision == "allow"
-        assert session.ask("Bash", {"command": "ls"}, agent_type="code-explorer").decision == "allow"
+def test_a_command_line_that_is_not_understood_is_allowed_without_a_word(session) -> None:
+    found = session.run("./frobnicate.sh")
+    assert (found.decision, found.reason) == ("allow", "")
 
 
-def test_a_launch_without_an_id_is_a_delegation(session) -> None:
-    session.ask("Agent", {"subagent_type": "qa-engineer", "writes": ["src/f0.py"]}, tool_use_id="")
-    assert session.state.locks == {"src/f0.py": "launch-0"}
+def test_a_misspelt_word_stands_nowhere_else_and_the_correct_one_does(start) -> None:
+    session = start(trivial_edits="direct")
+    assert session.edit(SPEC, "recieve", "receive").decision == "deny", "the project has no such word yet"
+    (session.project / "README.md").write_text("They receive it.\n")
+    assert session.edit(SPEC, "recieve", "receive").decision == "allow"
+    (session.project / "NOTES.md").write_text("We recieve it.\n")
+    assert session.edit(SPEC, "recieve", "receive").decision == "deny", "it may be right"
+    for new in ("deceive", "received", "relieve"):
+        assert session.edit(SPEC, "recieve", new).decision == "deny"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["gate declare edit a.md --why x", "dismiss f1 --why x", "install codex", "uninstall", "plan answer 1 yes"],
+)
+def test_a_person_is_asked_about_a_persons_word(session, command: str) -> None:
+    found = session.run(f"remit {command}")
+    assert (found.decision, found.rule) == ("ask", "guarded-state")
+    assert session.run("remit gate status").decision == "allow"
+
+
+def test_a_launch_opens_a_delegation_that_may_write(session) -> None:
+    session.ask("Agent", {"subagent_type": "qa-engineer"}, tool_use_id="")
+    session.settings.tools = {"qa-engineer": ("Read", "Edit"), "code-explorer": ("Read",)}
+    assert open_writers(session.state, session.settings) == ["qa-engineer"]
     close_delegation(session.state, "launch-0", "accepted")
-    assert session.state.locks == {}
-    close_delegation(session.state, "", "failed")
+    session.ask("Agent", {"subagent_type": "code-explorer"})
+    assert open_writers(session.state, session.settings) == []
     with pytest.raises(ValueError, match="accepted"):
         close_delegation(session.state, "x", "lost")
-
-
-@pytest.mark.parametrize(("mode", "decision"), [("standard", "ask"), ("strict", "ask"), ("observe", "allow")])
-def test_a_person_is_asked_before_an_orchestrator_declares(start, mode: str, decision: str) -> None:
-    session = start(mode=mode)
-    assert session.run(f"remit gate declare edit {SPEC} --why speed").decision == decision
-    assert session.run("remit gate status").decision == "allow"

@@ -8,27 +8,22 @@ from pathlib import Path
 import pytest
 
 from remit.gate.call_record import forget_call, load_record, record_before
-from remit.gate.record_store import open_store
 from remit.gate.reverse_patch import FileVersion, allowed_revert, keep_reverse_patch
 from remit.gate.session import MAX_ENTRIES, SessionState
 from remit.gate.session_entries import ChangeEntry, Declaration, Window
 from remit.gate.tool_use import ToolUse
 
 
-def test_a_record_of_another_form_is_not_used(tmp_path: Path) -> None:
+def test_a_record_is_forgotten_with_its_call(tmp_path: Path) -> None:
     project, gate = tmp_path / "project", tmp_path / "gate"
     project.mkdir()
     gate.mkdir()
     call = ToolUse("Bash", {"command": "true"}, tool_use_id="t1", session="s1")
     assert load_record(call, str(gate)) is None
-    record_before(call, SessionState("s1"), "strict", str(gate), str(project))
+    record_before(call, str(gate), str(project))
     found = load_record(call, str(gate))
     assert found is not None
-    assert found.mode == "strict"
     forget_call(call, str(gate))
-    assert load_record(call, str(gate)) is None
-    record_before(call, SessionState("s1"), "strict", str(gate), str(project))
-    open_store(str(gate)).put("call", "t1", b"x")
     assert load_record(call, str(gate)) is None
 
 
@@ -77,11 +72,10 @@ def test_entries_of_a_wrong_type_are_dropped_from_a_state() -> None:
         "window": {"files": {"a": 1, "b": "x"}, "verified": [1], "why": 5},
         "cited": {"a": [1, "x"], "b": "x"},
         "delegations": {"t1": "x"},
-        "locks": {"a": 1, "b": "t1"},
         "warnings": ["one", 2],
     }
     state = SessionState.from_dict(values)
-    assert (state.session, state.updated, state.cited, state.locks) == ("", 2.0, {"a": [1]}, {"b": "t1"})
+    assert (state.session, state.updated, state.cited) == ("", 2.0, {"a": [1]})
     assert (state.window.files, state.window.verified, state.warnings) == ({"a": 1}, [], ["one"])
     assert (state.delegations, Window.from_dict("x").files) == ({}, {})
 
@@ -94,12 +88,10 @@ def test_a_state_keeps_its_newest_entries_and_open_delegations() -> None:
         open_delegation(state, f"t{number}", "code-explorer")
     close_delegation(state, "t1", "accepted")
     state.conflicts = [str(number) for number in range(MAX_ENTRIES["conflicts"] + 1)]
-    state.locks = {str(number): "a" for number in range(MAX_ENTRIES["locks"] + 1)}
     state.trim()
     assert "t1" not in state.delegations
     assert "t0" in state.delegations
     assert state.conflicts[0] == "1"
-    assert "0" not in state.locks
 
 
 def test_a_window_counts_and_forgets_reads() -> None:

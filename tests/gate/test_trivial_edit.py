@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import random
 import time
-from pathlib import Path
+from typing import Any
 
 import pytest
 from edit_table import DOCUMENT, PAIRS, TABLE
@@ -10,7 +9,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.gate import trivial_edit
-from remit.gate.trivial_edit import changed_lines, digest, edit_distance, is_word, judge_trivial_edit
+from remit.gate.trivial_edit import EditJudgement, changed_lines, digest, edit_distance
+
+#: The words that the project uses elsewhere.
+_WORDS = """
+    receive receives recovers separate the backend backed address known errors error answer order orders colour color
+    accommodation service respond user admin not now retry retries item entry
+"""
+WORDS = frozenset(_WORDS.split())
+
+
+def count_words(*words: str) -> list[int]:
+    """Return 1 for the word that is replaced, and one more for each word that the project uses elsewhere."""
+    old, new = (word.lower() for word in words)
+    return [1 + (old in WORDS), int(new in WORDS)]
+
+
+def judge_trivial_edit(before: str, after: str, **options: Any) -> EditJudgement:
+    return trivial_edit.judge_trivial_edit(before, after, count_words, **options)
+
 
 KINDS = {"F": "formatting", "T": "typo", "M": "metadata", "-": None}
 EDITS = [(DOCUMENT, DOCUMENT.replace(old, new, 1), kind) for old, new, kind in TABLE] + PAIRS
@@ -57,21 +74,9 @@ def test_a_word_two_letters_away_may_be_a_misspelling_and_three_are_too_many() -
     assert edit_distance("definately", "definitely") == 1
     assert edit_distance("abcd", "abef") == 2
     assert edit_distance("abcd", "aefg") == 3
-    assert judge_trivial_edit("an xccommodatiox", "an accommodation").kind == "typo"
-    assert judge_trivial_edit("an xccommodxtiox", "an accommodation").kind is None
-
-
-def test_every_word_of_the_list_is_found_with_few_reads(monkeypatch) -> None:
-    words = Path(trivial_edit.WORD_LIST).read_text(encoding="ascii").split()
-    assert words == sorted(set(words))
-    assert Path(trivial_edit.WORD_LIST).stat().st_size < 1_000_000
-    assert "SCOWL" in (Path(trivial_edit.WORD_LIST).parent / "LICENSE.txt").read_text(encoding="utf-8")
-    known = set(words)
-    chosen = [*words[:50], *words[-50:], *random.Random(1).sample(words, 2000)]
-    assert all(map(is_word, chosen))
-    assert not any(is_word(word + "qz") for word in chosen if word + "qz" not in known)
-    assert not any(map(is_word, ("", "0", "zzzzzz", "aa bb", "a\nb", "é", "a" * 1000)))
-    assert is_word("Server's")
+    assert judge_trivial_edit("an axcommodatiox", "an accommodation").kind == "typo"
+    assert judge_trivial_edit("an axcommodxtiox", "an accommodation").kind is None
+    assert judge_trivial_edit("an occommodation", "an accommodation").kind is None, "another first letter"
 
 
 @given(st.text(max_size=200), st.text(max_size=200))

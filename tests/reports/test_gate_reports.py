@@ -7,6 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from remit.lean_json import dumps
 
 from remit.gate.decide import decide, decide_final
 from remit.gate.delegations import close_delegation, open_delegation
@@ -16,7 +17,6 @@ from remit.gate.session import SessionState
 from remit.gate.session_entries import DecisionEntry, Declaration, UntrueStatement
 from remit.gate.settings import GateSettings
 from remit.gate.tool_use import ToolUse
-from remit.lean_json import dumps
 from remit.reports.gate_sessions import (
     DecisionShape,
     decision_lines,

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import signal
 import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +16,6 @@ import pytest
 from remit.clients.hooks.compiled import COMPILER, SCHEMA, environment, stamp, write_compiled
 from remit.clients.hooks.hook_events import handle_event
 from remit.gate import project_paths
-from remit.gate.record_store import store_path
 from remit.gate.session import SessionState
 from remit.gate.session_store import read_session
 
@@ -33,7 +30,7 @@ FILES = {
     "src/util.py": "def double(number):\n    return 2 * number\n",
     "tests/test_app.py": "def test_value():\n    assert True\n",
     "docs/specs/spec.md": "# Spec\n\nOne line.\n",
-    "remit.toml": '[gate]\nmode = "standard"\n',
+    "remit.toml": "",
     "pyproject.toml": '[project]\nname = "shop"\nversion = "1"\n',
     "package.json": '{"name": "shop", "version": "1.0.0", "scripts": {"evil": "sh scripts/evil.sh"}}\n',
     "Makefile": "all:\n\t@true\nevil:\n\tsh scripts/evil.sh\n",
@@ -111,9 +108,9 @@ class ScratchProject:
         """Write the settings as `remit install` would compile them."""
         values = {
             "schema": SCHEMA,
-            "version": "1",
             "gate": {"tools": {"code-explorer": ["Read", "Grep", "Glob", "Bash"]}, **gate},
             "contract": {},
+            "always": [],
             "prompts": {},
             "profile": "v2",
             "environment": environment(),
@@ -130,12 +127,6 @@ class ScratchProject:
         found = read_session(str(self.folder), SESSION)
         assert found is not None
         return found
-
-    def tamper(self, statement: str) -> str:
-        """Return a command line that changes the gate's store."""
-        path = store_path(str(self.folder))
-        code = f"import sqlite3; c = sqlite3.connect({path!r}); c.execute({statement!r}); c.commit()"
-        return shlex.join([sys.executable, "-c", code])
 
     def shell(self, line: str) -> str:
         """Run a command line and return its output; processes that it leaves behind are ended."""
@@ -176,7 +167,7 @@ class ScratchProject:
             "tool_use_id": call,
             **fields,
         }
-        return handle_event(payload, project=str(self.path)) or {}
+        return handle_event(payload, project=str(self.path), mode="orchestrator") or {}
 
     def before(self, line: str, **fields: Any) -> tuple[str, dict[str, Any]]:
         """Announce a command line. Return the id of the call and the answer."""
@@ -220,5 +211,5 @@ def use_as_home(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     is_scratch = project_paths._is_scratch
     monkeypatch.setattr(project_paths, "_is_scratch", lambda real: is_scratch(real) and not real.startswith(str(root)))
     monkeypatch.setenv("HOME", str(root / "home"))
-    for name in ("REMIT_GATE_MODE", "CLAUDE_CONFIG_DIR", "TMPDIR"):
+    for name in ("CLAUDE_CONFIG_DIR", "TMPDIR"):
         monkeypatch.delenv(name, raising=False)

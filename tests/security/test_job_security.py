@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from remit.unconfirmed import confirm, settle
 from support.running import Play, tools
 
 from remit.configuration import load

@@ -29,6 +29,8 @@ Answer = dict[str, Any] | None
 class Client:
     """Send events to the hooks as the client does, and return the answers."""
 
+    mode = "orchestrator"
+
     def __init__(self, home: Path, gate: str = "") -> None:
         self.project = home / "shop"
         shutil.copytree(TREE, self.project)
@@ -49,7 +51,9 @@ class Client:
             **fields,
         }
         return handle_event(
-            {key: value for key, value in payload.items() if value is not None}, project=str(self.project)
+            {key: value for key, value in payload.items() if value is not None},
+            project=str(self.project),
+            mode=self.mode,
         )
 
     @property

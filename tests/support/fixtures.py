@@ -102,7 +102,7 @@ def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Cl
     from support.client_session import Client
 
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("CLAUDE_CONFIG_DIR", "REMIT_GATE_MODE", "REMIT_PROFILE"):
+    for name in ("CLAUDE_CONFIG_DIR", "REMIT_PROFILE"):
         monkeypatch.delenv(name, raising=False)
 
     def begun(settings: str) -> Client:

@@ -258,8 +258,6 @@ def _record(decision: Decision, ruling: Ruling, call: ToolUse, state: SessionSta
     )
     if ruling.statements:
         entry.statements = ruling.statements
-    if decision.tells_person:
-        entry.told = True
     state.decisions.append(entry)
 
 

@@ -24,8 +24,6 @@ class Delegation(StateEntry):
     retried: bool = False
     #: Path -> lines that were read instead; None if nothing may be, because the agent succeeded later.
     fallback: dict[str, int] | None
-    #: The digest of the launching call, by which a client recognises the same event.
-    mark: str = ""
     #: Whether the prompt of the launch included the contract.
     contract_sent: bool = False
     #: Whether a retry may help; false if the subagent reported that it does not.

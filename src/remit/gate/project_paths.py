@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import stat
 
-from remit.state_folder import state_folder
 from remit.gate.settings import GUARDED
 from remit.globs import MAX_PATH_LENGTH, matches_glob
 from remit.regular_files import read_regular
+from remit.state_folder import state_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -165,10 +165,6 @@ class DecisionEntry(StateEntry):
     exception: str | None = None
     delegate_to: str | None = None
     id: str = ""
-    #: The digest of the call, by which a client recognises the same event.
-    mark: str = ""
-    #: Whether the person reads the reason, too, although the call is allowed.
-    told: bool = False
     statements: list[UntrueStatement] | None = None
 
 
@@ -199,7 +195,6 @@ class Grant(StateEntry):
     #: The digest of the text after the edit.
     after: str = ""
     at: float = 0.0
-    mark: str = ""
 
 
 class ChangeEntry(StateEntry):

@@ -11,8 +11,7 @@ from hooking import Hooks
 
 
 @pytest.fixture
-def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Hooks]:
-    monkeypatch.delenv("REMIT_GATE_MODE", raising=False)
+def start(tmp_path: Path) -> Callable[..., Hooks]:
     project = tmp_path / "shop"
     for folder in ("src", "docs/specs"):
         (project / folder).mkdir(parents=True)

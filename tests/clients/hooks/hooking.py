@@ -29,14 +29,15 @@ class Hooks:
         self.project = project
         self.folder = project / ".remit/gate"
         self.calls = 0
+        self.mode = gate.pop("mode", "orchestrator")
         self.compile(gate)
 
     def compile(self, gate: dict[str, Any], /, **more: Any) -> None:
         values = {
             "schema": SCHEMA,
-            "version": "1",
             "gate": gate,
             "contract": {"code-explorer": "exploration", "qa-engineer": "test"},
+            "always": [],
             "prompts": {"exploration": PART, "test": "How to answer: as a test report."},
             "profile": "v2",
             "environment": environment(),
@@ -55,7 +56,7 @@ class Hooks:
         return values
 
     def forget_compiled(self) -> None:
-        open_store(str(self.folder)).remove("settings")
+        open_store(str(self.folder)).remove("settings", "")
 
     def payload(self, event: str, **fields: Any) -> dict[str, Any]:
         common = {"session_id": SESSION, "cwd": str(self.project), "hook_event_name": event}
@@ -65,7 +66,7 @@ class Hooks:
         return self.say(self.payload(event, **fields))
 
     def say(self, payload: object, event: str = "") -> dict[str, Any] | None:
-        return handle_event(payload, event=event, project=str(self.project))
+        return handle_event(payload, event=event, project=str(self.project), mode=self.mode)
 
     def call(self, tool: str, tool_input: dict[str, Any], **fields: Any) -> dict[str, Any] | None:
         self.calls += 1
@@ -94,7 +95,7 @@ class Hooks:
         return payload
 
     def command(self, event: str) -> list[str]:
-        return [sys.executable, "-I", "-S", str(ENTRY), event]
+        return [sys.executable, "-I", "-S", str(ENTRY), event, "--mode", self.mode]
 
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("REMIT_")}

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from hooking import PART, Hooks, decision_of, kind_of
 
+from remit.gate.session_store import list_sessions
+
 
 def reason_of(answer: dict[str, Any] | None) -> str:
     assert answer is not None
@@ -36,22 +38,9 @@ def test_only_a_subagent_may_edit_code(hooks: Hooks) -> None:
     assert hooks.call("Edit", edit, agent_id="a1", agent_type="backend-specialist") is None
 
 
-def test_a_definitions_tool_limits_bind_its_subagent(start: Callable[..., Hooks]) -> None:
-    hooks = start(tools={"code-explorer": ["Read", "Grep"]})
-    answer = hooks.call("Bash", {"command": "ls"}, agent_id="a1", agent_type="remit:code-explorer")
-    assert reason_of(answer).startswith("remit (tool-limits): ")
-    assert hooks.call("Grep", {"pattern": "x"}, agent_id="a1", agent_type="code-explorer") is None
-
-
 def test_what_only_the_user_can_decide_is_asked(hooks: Hooks) -> None:
     answer = hooks.call("Bash", {"command": "remit gate declare edit docs/specs/orders.md --why typo"})
     assert decision_of(answer) == "ask"
-
-
-def test_a_warning_reaches_the_model(hooks: Hooks) -> None:
-    answer = hooks.call("Bash", {"command": "./build.sh"})
-    assert kind_of(answer) == "additionalContext"
-    assert reason_of(answer).startswith("remit (edit-code): ")
 
 
 def test_a_launch_runs_in_the_foreground_and_gets_the_contract(hooks: Hooks) -> None:
@@ -88,7 +77,7 @@ def test_an_agent_of_a_plugin_is_matched_by_its_own_name(hooks: Hooks, agent: st
 
 def test_a_launch_by_a_subagent_gets_the_contract_too(hooks: Hooks) -> None:
     assert kind_of(hooks.launch(agent_id="a1", agent_type="product-manager")) == "updatedInput"
-    assert hooks.state.delegations == {}
+    assert list_sessions(str(hooks.folder)) == []
 
 
 def test_a_correct_launch_is_not_changed(hooks: Hooks) -> None:
@@ -105,52 +94,6 @@ def test_an_agent_that_is_not_under_contract_can_be_left_alone(start: Callable[.
     assert hooks.launch(agent) is None
     assert [entry.state for entry in hooks.state.delegations.values()] == ["observed"]
     assert hooks.ask("Stop", stop_hook_active=False) is None
-
-
-def test_a_launch_that_would_write_a_locked_file_is_denied(hooks: Hooks) -> None:
-    files = {"writes": ["src/app.py"], "prompt": "p", "subagent_type": "code-explorer"}
-    assert kind_of(hooks.call("Agent", files)) == "updatedInput"
-    answer = hooks.call("Agent", files)
-    assert answer is not None
-    assert decision_of(answer) == "deny"
-    assert "updatedInput" not in answer["hookSpecificOutput"]
-
-
-@pytest.mark.parametrize(
-    ("tool", "tool_input"),
-    [
-        ("Read", {"file_path": "src/f0.py"}),
-        ("Read", {"file_path": ".remit/progress.json"}),
-        ("Bash", {"command": "cat src/f0.py; ./unknown-program"}),
-        ("Bash", {"command": "remit gate declare edit docs/specs/orders.md --why x"}),
-        ("Edit", {"file_path": "src/app.py", "old_string": "42", "new_string": "43"}),
-        ("Edit", {"file_path": "docs/specs/orders.md", "old_string": "The  s", "new_string": "The s"}),
-        ("Write", {"file_path": "notes.md", "content": "x"}),
-        ("Agent", {"prompt": "p", "subagent_type": "code-explorer"}),
-        ("Agent", {"prompt": "p", "subagent_type": "leaf"}),
-        ("Glob", {"pattern": "**/*"}),
-    ],
-)
-def test_an_event_delivered_twice_gets_the_same_answer_and_counts_once(
-    hooks: Hooks, tool: str, tool_input: dict[str, Any]
-) -> None:
-    first = hooks.call(tool, tool_input, tool_use_id="toolu_same")
-    once = vars(hooks.state)
-    assert hooks.call(tool, tool_input, tool_use_id="toolu_same") == first
-    twice = vars(hooks.state)
-    assert {key: value for key, value in twice.items() if key != "updated"} == {
-        key: value for key, value in once.items() if key != "updated"
-    }
-
-
-def test_a_retry_delivered_twice_counts_once(hooks: Hooks) -> None:
-    hooks.launch()
-    hooks.ask(
-        "PostToolUseFailure", tool_name="Agent", tool_input={"subagent_type": "code-explorer"}, tool_use_id="toolu_1"
-    )
-    for _ in range(2):
-        hooks.launch(tool_use_id="toolu_retry")
-    assert [entry.retry_of for entry in hooks.state.delegations.values()] == ["", "toolu_1"]
 
 
 def test_another_call_with_the_same_id_is_judged_separately(hooks: Hooks) -> None:
@@ -173,12 +116,6 @@ def test_a_failed_read_is_not_counted(hooks: Hooks) -> None:
         hooks.ask("PostToolUseFailure", tool_name="Read", tool_input={}, tool_use_id=f"toolu_{number + 1}", error="no")
     assert hooks.read("src/f3.py") is None
     assert list(hooks.state.window.files) == ["src/f3.py"]
-
-
-def test_a_read_that_the_user_denied_is_not_counted(hooks: Hooks) -> None:
-    hooks.call("Bash", {"command": "cat src/f0.py"})
-    hooks.ask("PermissionDenied", tool_name="Bash", tool_input={}, tool_use_id="toolu_1", reason="no")
-    assert hooks.state.window.files == {}
 
 
 def test_a_failed_command_that_printed_a_file_counts_as_a_read(hooks: Hooks) -> None:
@@ -205,17 +142,6 @@ def test_calls_of_subagents_and_of_other_tools_are_not_recorded(hooks: Hooks) ->
     assert not (hooks.folder / "9f3279c5-453e-45ba-9d76-6896353ab6a1.json").exists()
 
 
-def test_observe_mode_records_decisions_without_an_answer(start: Callable[..., Hooks]) -> None:
-    hooks = start(mode="observe")
-    assert [hooks.read(f"src/f{number}.py") for number in range(5)] == [None] * 5
-    assert hooks.call("Edit", {"file_path": "src/app.py"}) is None
-    assert hooks.call("Bash", {"command": "./build.sh"}) is None
-    assert hooks.launch() is None
-    assert hooks.ask("Stop", stop_hook_active=False) is None
-    would = [entry.would for entry in hooks.state.decisions if entry.would not in (None, "allow")]
-    assert would == ["deny", "deny", "deny", "warn", "deny"]
-
-
 def test_another_call_with_the_id_of_an_allowed_one_is_judged_separately(hooks: Hooks) -> None:
     same = {"tool_use_id": "toolu_same"}
     assert hooks.read("src/f0.py", **same) is None
@@ -233,12 +159,6 @@ def test_calls_with_the_same_id_of_subagent_and_orchestrator_are_distinct(hooks:
     assert hooks.call("Write", edit, tool_use_id="t1", agent_id="a1", agent_type="backend-specialist") is None
 
 
-def test_the_mark_of_a_call_reveals_nothing_of_its_content(hooks: Hooks) -> None:
-    hooks.call("Bash", {"command": "echo tok-4711 > src/app.py"})
-    assert hooks.state.decisions[-1].mark
-    assert b"tok-4711" not in b"".join(path.read_bytes() for path in hooks.folder.iterdir())
-
-
 @pytest.mark.parametrize("name", ["Code-Explorer", "code_explorer", "CODE EXPLORER", "remit:Code_Explorer"])
 def test_an_agent_is_under_contract_in_every_spelling_of_its_name(name: str, hooks: Hooks) -> None:
     answer = hooks.launch(name)
@@ -254,21 +174,11 @@ def test_a_name_that_only_contains_an_agents_name_is_not_under_contract(hooks: H
 @pytest.mark.parametrize("tool", ["Bash", "Monitor", "PowerShell"])
 def test_every_tool_that_runs_a_command_line_is_a_shell(tool: str, hooks: Hooks) -> None:
     assert decision_of(hooks.call(tool, {"command": "sed -i s/42/43/ src/app.py"})) == "deny"
-    assert decision_of(hooks.call(tool, {"command": "rm -r .remit/gate"}, agent_id="a1", agent_type="x")) == "deny"
+    assert hooks.call(tool, {"command": "rm -r src"}, agent_id="a1", agent_type="x") is None, "a subagent's call"
     hooks.call(tool, {"command": "cat src/f0.py"}, tool_use_id="toolu_shown")
     fields = {"tool_name": tool, "tool_input": {}, "tool_use_id": "toolu_shown", "tool_response": {"stdout": "x\n"}}
     hooks.ask("PostToolUse", duration_ms=11_000, **fields)
     assert hooks.state.window.closed
-
-
-def test_an_editing_agent_whose_reports_are_not_checked_is_reported(start: Callable[..., Hooks]) -> None:
-    hooks = start(others="off")
-    edit = {"file_path": "src/f0.py", "old_string": "a", "new_string": "b"}
-    assert hooks.call("Edit", edit, agent_id="a1", agent_type="code-explorer") is None
-    assert hooks.state.warnings == []
-    assert hooks.call("Edit", edit | {"file_path": "src/f1.py"}, agent_id="a2", agent_type="general-purpose") is None
-    [warning] = hooks.state.warnings
-    assert warning.startswith("Agent general-purpose edits files, and its reports are not checked")
 
 
 def test_a_session_is_named_after_its_first_prompt_and_its_branch_without_secrets(hooks: Hooks) -> None:

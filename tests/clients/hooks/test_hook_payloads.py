@@ -27,7 +27,6 @@ from remit.clients.hooks.payload import (
 #: The recorded payloads that get an answer in a new project; all others get none.
 EXPECTED = {
     "PreToolUse.Agent.json": "updatedInput",
-    "PreToolUse.Bash.json": "additionalContext",
     "PreToolUse.Write.json": "deny",
     "PostToolUse.Agent.completed.json": "updatedToolOutput",
     "PostToolUseFailure.Agent.json": "additionalContext",
@@ -35,8 +34,6 @@ EXPECTED = {
     "SubagentStop.json": "block",
     "SubagentStop.teammate.json": "block",
 }
-#: Additional answers in `strict` mode: a person is asked about a command line that is not understood.
-STRICT = {**EXPECTED, "PreToolUse.Bash.json": "ask"}
 NAMES = sorted(file.name for file in PAYLOADS.iterdir())
 
 
@@ -49,18 +46,6 @@ def test_every_handled_event_has_recorded_payloads() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_recorded_payload_gets_the_expected_answer(hooks: Hooks, name: str) -> None:
     assert kind_of(hooks.say(hooks.captured(name))) == EXPECTED.get(name, "nothing")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_strict_mode_differs_only_where_the_written_files_are_unknown(start: Callable[..., Hooks], name: str) -> None:
-    hooks = start(mode="strict")
-    assert kind_of(hooks.say(hooks.captured(name))) == STRICT.get(name, "nothing")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_observe_mode_changes_nothing(start: Callable[..., Hooks], name: str) -> None:
-    hooks = start(mode="observe")
-    assert hooks.say(hooks.captured(name)) is None
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -95,7 +80,7 @@ def test_a_payload_without_one_of_its_keys_is_still_answered(hooks: Hooks, name:
     is_silent = key == "last_assistant_message" and name == "SubagentStop.teammate.json"
     if key not in RELIED_ON[event] and key != "agent_id" and not is_silent:
         assert kind_of(reply) == EXPECTED.get(name, "nothing")
-    if key in NEEDED.get(event, ()) and payload.get("agent_type") != "":
+    if key in NEEDED.get(event, ()) and payload.get("agent_type") != "" and "in_subagent" not in name:
         assert reply is not None
         assert f"lacks {key}" in reply["systemMessage"]
 
@@ -104,7 +89,6 @@ def test_an_answer_names_the_missing_field(start: Callable[..., Hooks]) -> None:
     reply = start().ask("PreToolUse", tool_input={"file_path": "a"})
     assert reply is not None
     assert "lacks tool_name" in reply["systemMessage"]
-    assert decision_of(start(on_fault="closed").ask("PreToolUse", tool_name="Read", tool_input=[])) == "deny"
 
 
 def test_missing_names_fields_that_are_absent_or_of_another_type() -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from remit.clients.setup.own_install import PROMPT
 from support.client_session import GOOD, INVENTED, Client
 
 from remit.clients.hooks.hook_events import unknown_events
 from remit.clients.opencode.setup import CLIENT
 from remit.clients.opencode.translate import EVENTS, to_answer, to_events
-from remit.clients.setup.own_install import PROMPT
 from remit.clients.translation import handle_client_event
 from remit.gate.session_store import read_session
 

@@ -24,7 +24,7 @@ EXPLORER = "code-explorer"
 
 @pytest.fixture
 def context(client: Client) -> ProjectContext:
-    return ProjectContext.open(str(client.project))
+    return ProjectContext.open(str(client.project), mode="orchestrator")
 
 
 def test_the_decision_is_that_of_a_check_with_the_transcript_as_receipts(

@@ -292,13 +292,6 @@ class TestApiError:
         assert client.state.warnings == ["Agent code-explorer failed, results may be incomplete"]
 
 
-def test_a_launch_that_the_user_denies_is_not_a_delegation(client: Client) -> None:
-    client.launch(CALL)
-    client.ask("PermissionDenied", tool_name="Agent", tool_use_id=CALL, tool_input={"subagent_type": "code-explorer"})
-    assert client.state.delegations == {}
-    assert client.state.warnings == []
-
-
 def test_an_accepted_report_does_not_cover_another_text_of_the_subagent(client: Client) -> None:
     assert client.run(CALL, AGENT, GOOD)[-1] is None
     client.launch("toolu_2")

@@ -239,38 +239,6 @@ def test_rules_that_the_project_ignores_are_ignored(begin: Callable[[str], Clien
     assert "reference-missing-file" not in str(client.stop(AGENT, INVENTED))
 
 
-class TestObserving:
-    """In observe mode everything is checked and stored, and nothing changes."""
-
-    SETTINGS = '[gate]\nmode = "observe"\n'
-
-    def test_no_answer_is_given(self, begin: Callable[[str], Client]) -> None:
-        client = begin(self.SETTINGS)
-        assert client.launch(CALL) is None
-        client.transcript(AGENT, call=CALL)
-        assert client.start(AGENT) is None
-        assert client.stop(AGENT, INVENTED) is None
-        assert client.done(CALL, AGENT, INVENTED) is None
-        assert client.ask("PostToolUseFailure.Agent", tool_use_id="toolu_2") is None
-
-    def test_the_outcome_of_an_enforcing_mode_is_stored(self, begin: Callable[[str], Client]) -> None:
-        client = begin(self.SETTINGS)
-        client.run("toolu_1", "a1", INVENTED)
-        client.run("toolu_2", "a2", GOOD)
-        assert [(kept.outcome, kept.would, kept.verdict) for kept in client.kept] == [
-            ("observed", "returned", "revise"),
-            ("observed", "accepted", "accept"),
-        ]
-        assert Path(client.kept[0].path).read_text() == INVENTED
-        assert [client.delegation(call) for call in ("toolu_1", "toolu_2")] == ["rejected", "accepted"]
-
-    def test_a_run_without_a_stop_event_is_stored_as_failed(self, begin: Callable[[str], Client]) -> None:
-        client = begin(self.SETTINGS)
-        client.launch(CALL)
-        assert client.done(CALL, AGENT, "half of app/nowhere.py:36") is None
-        assert [(kept.outcome, kept.would) for kept in client.kept] == [("observed", "failed")]
-
-
 class TestStarting:
     """SubagentStart sends the contract if the launch did not."""
 
@@ -336,15 +304,3 @@ def test_reports_are_private(client: Client) -> None:
     assert {file.stat().st_mode & 0o777 for file in place.iterdir()} == {0o600}
     assert {folder.stat().st_mode & 0o777 for folder in (place, place.parent)} == {0o700}
     assert results.list_results(client.folder, SESSION)[0].agent_id == AGENT
-
-
-def test_an_observed_subagent_releases_its_files_when_it_ends(client: Client) -> None:
-    def write(agent_id: str, call: str) -> object:
-        given = {"file_path": str(client.project / "app/login.py"), "content": "x = 1\n"}
-        who = {"agent_id": agent_id, "agent_type": "general-purpose", "tool_use_id": call}
-        return client.ask("PreToolUse.Write", tool_input=given, **who)
-
-    assert write("a1", "toolu_1") is None
-    assert write("a2", "toolu_2") is not None
-    client.stop("a1", "Done.", agent="general-purpose")
-    assert write("a2", "toolu_3") is None

@@ -85,10 +85,10 @@ def read_compiled(project: str) -> dict[str, Any] | None:
     store = find_store(folder_of(project))
     data = store.get(_KIND) if store is not None else None
     try:
-        values: dict[str, Any] = json.loads(data or b"")
+        values: Any = json.loads(data or b"")
     except (ValueError, RecursionError):
         return None
-    return values if values.get("schema") == SCHEMA else None
+    return values if isinstance(values, dict) and values.get("schema") == SCHEMA else None
 
 
 def write_compiled(project: str, values: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ from remit.configuration import load
 from remit.contract.kinds import slug
 from remit.errors import RemitError, UsageError
 from remit.gate.record_store import make_private, remove_store
-from remit.gate.settings import ORCHESTRATOR, VERIFY, from_configuration
+from remit.gate.settings import MODES, ORCHESTRATOR, VERIFY, from_configuration
 from remit.registry.definition import digest_of
 from remit.workspace.atomic_write import lock_descriptor
 from remit.workspace.safe_git import GitLimitReached, run_git
@@ -45,6 +45,8 @@ def plan_install(target: InstallTarget, *, mode: str | None = None) -> InstallPl
     if problem := second_install(target):
         raise UsageError(problem)
     mode = mode or installed_mode(target) or VERIFY
+    if mode not in MODES:
+        raise UsageError(f"unknown mode {mode!r}; choose from {', '.join(MODES)}")
     if mode not in target.client.modes:
         what = f"{target.client.name} knows only the mode {VERIFY}: no call is denied there"
         raise UsageError(f"{what}; `--mode {ORCHESTRATOR}` is for claude-code")
@@ -67,7 +69,11 @@ def plan_install(target: InstallTarget, *, mode: str | None = None) -> InstallPl
     ]
     for path in (*(change.path for change in changes), record_file(target)):
         target.refuse_links(path)
-    present = present_rules(before or "{}", rules)
+    is_lost = recorded is None and bool(installed_mode(target))
+    rest = before
+    if is_lost and before is not None:
+        rest = with_install(before, {}, [], target.client.is_ours, target.client.deny_rules(target))
+    present = present_rules(rest or "{}", rules)
     record = InstallRecord(
         version=version("remit"),
         files={
@@ -77,7 +83,7 @@ def plan_install(target: InstallTarget, *, mode: str | None = None) -> InstallPl
         folders=_needed_folders(target, earlier, files, changes, wanted),
         settings=target.record_path(target.settings),
         rules=[rule for rule in rules if rule not in present or rule in earlier.rules],
-        made_settings=earlier.made_settings or before is None,
+        made_settings=earlier.made_settings or before is None or (is_lost and (rest or "").strip() == "{}"),
     )
     notes = _notes(target, {*wanted, target.settings} if recorded is None else set())
     notes += filter(None, [absent_program(target.client) if changes else ""])

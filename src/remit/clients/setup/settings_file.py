@@ -107,7 +107,7 @@ def with_install(
         for event, group in groups.items():
             settings.setdefault("hooks", {}).setdefault(event, []).append(group)
     _set_rules(settings, rules, earlier)
-    return text if json.dumps(settings) == before else _written(settings, text)
+    return text if json.dumps(settings) == before else _written(settings, text, groups)
 
 
 def _count(settings: dict[str, Any], is_ours: IsOurs) -> int:
@@ -153,7 +153,20 @@ def present_rules(text: str, rules: Sequence[str]) -> list[str]:
     return [rule for rule in rules if isinstance(denied, list) and rule in denied]
 
 
-def _written(settings: dict[str, Any], before: str) -> str:
-    """Return settings as text, indented as the text before."""
+def _written(settings: dict[str, Any], before: str, groups: Mapping[str, Group]) -> str:
+    """Return settings as text, indented as the text before, with each group of Remit on one line."""
     match = _INDENT.match(before.removeprefix(_BOM).strip())
-    return json.dumps(settings, ensure_ascii=False, indent=match[1] if match else 2) + "\n"
+    hooks = settings.get("hooks", {})
+    marked = {
+        event: [_mark(event) if group == groups.get(event) else group for group in hooks[event]] for event in hooks
+    }
+    text = json.dumps(
+        {**settings, **({"hooks": marked} if marked else {})}, ensure_ascii=False, indent=match[1] if match else 2
+    )
+    for event, group in groups.items():
+        text = text.replace(json.dumps(_mark(event)), json.dumps(group, ensure_ascii=False))
+    return text + "\n"
+
+
+def _mark(event: str) -> str:
+    return f"@remit {event}@"

@@ -151,9 +151,10 @@ def apply_uninstall(plan: InstallPlan) -> None:
         for path in () if _is_shared(target) else _own_progress(target):
             path.unlink(missing_ok=True)
         record_file(target).unlink(missing_ok=True)
-        if not _is_shared(target) and target.gate.is_dir() and not target.gate.is_symlink():
+        if not _is_shared(target):
             remove_store(str(target.gate))
-            shutil.rmtree(target.gate)
+            if target.gate.is_dir() and not target.gate.is_symlink():
+                shutil.rmtree(target.gate)
     except OSError as error:
         raise EnvironmentBroken(f"{error.filename} cannot be removed: {error.strerror}; try again") from error
     # `.remit` is listed in case an install was stopped before it wrote its record.
@@ -165,7 +166,7 @@ def apply_uninstall(plan: InstallPlan) -> None:
 def wanted_files(target: InstallTarget, *, is_with_team: bool) -> dict[Path, str]:
     """Return the files of an install, with their content. The hooks are last: they start when all files exist."""
     ignore = ignore_file(target)
-    is_leftover = target.gate.is_dir() and read_bytes(ignore, MAX_BYTES) == IGNORE.encode()
+    is_leftover = read_bytes(ignore, MAX_BYTES) == IGNORE.encode()
     return {
         **({ignore: IGNORE} if is_leftover or not ignore.exists() else {}),
         **(target.client.team_files(target) if is_with_team else {}),
