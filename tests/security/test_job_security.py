@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 
 import pytest
-from remit.unconfirmed import confirm, settle
 from support.running import Play, tools
 
 from remit.configuration import load

@@ -53,13 +53,14 @@ def test_a_payload_of_ten_megabytes_is_answered(hooks: Hooks) -> None:
 def test_an_endless_payload_is_refused(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     import os
 
-    from remit.clients.hooks import hook_events, payload
+    from remit.clients import run as clients_run
+    from remit.clients.hooks import payload
 
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(hooks.project))
     monkeypatch.setattr(payload.read, "__defaults__", (1000,))
     out_read, out_write = os.pipe()
     with open("/dev/zero", "rb") as endless:  # noqa: PTH123 - a device
-        hook_events.run("PreToolUse", source=endless.fileno(), target=out_write)
+        clients_run.run("PreToolUse", source=endless.fileno(), target=out_write)
     reply = json.loads(os.read(out_read, 10_000))
     os.close(out_read)
     os.close(out_write)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import subprocess
+import threading
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +17,6 @@ from npm_client import PATIENCE, Json, NpmStage, call, does, dumped, line_with
 from support.waiting import until
 
 from remit.clients.codex.setup import CLIENT as CODEX
-from remit.clients.codex.setup import listed_hooks
 
 _MODEL = "claude-sonnet-4-5"
 #: The limit in tokens with which Copilot CLI compacts the conversation, which has 46,000: it does so at 80 %. Above the
@@ -145,9 +146,8 @@ class Codex(Driver):
     own_agent = "explorer"
     #: Features of the client that a session turns on, as TOML.
     features = ""
-    unapproved = 1
-    not_approved = "codex skips 9 of 9 hooks until you approve them; start `codex` in this project"
-    approved = "codex runs all 9 hooks of this project"
+    not_approved = "no event of a session here has come yet: start `codex` in this project"
+    approved = "the hook process works"
     compacts = True
     has_scripts = True
     repeats_reports = True
@@ -281,7 +281,6 @@ class Copilot(Driver):
 
     client = "copilot"
     own_agent = "general-purpose"
-    unapproved = 1
     compacts = True
     resumed = "this-goes-on"
     corrected = f"Orders were traced. Nothing was run.{' Really.' * 12_000}"
@@ -441,3 +440,53 @@ def is_corrected(messages: list[Json]) -> bool:
 
 
 DRIVERS: Sequence[type[Driver]] = (Codex, Copilot, Opencode)
+
+
+_RPC_SECONDS = 20.0
+_MAX_RPC_LINE = 4_000_000
+
+
+def listed_hooks(program: str, target: Any, environment: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+    """Return the hooks that Codex finds in a project, with their trust, from its application server."""
+    with subprocess.Popen(
+        [program, "app-server"],
+        cwd=target.root,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=dict(environment or os.environ),
+    ) as process:
+        limit = threading.Timer(_RPC_SECONDS, process.kill)
+        limit.start()
+        try:
+            about = {"clientInfo": {"name": "remit", "title": "Remit", "version": "1"}}
+            _ask(process, 1, "initialize", about)
+            reply = _ask(process, 2, "hooks/list", {"cwds": [str(target.root)]})
+        finally:
+            limit.cancel()
+            process.kill()
+    rows = reply.get("data")
+    return [
+        hook
+        for row in (rows if isinstance(rows, list) else [])
+        for hook in (row.get("hooks") or [] if isinstance(row, dict) else [])
+        if isinstance(hook, dict)
+    ]
+
+
+def _ask(process: subprocess.Popen[bytes], number: int, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    if process.stdin is None or process.stdout is None:
+        raise OSError("no pipe")
+    if number > 1:
+        process.stdin.write(b'{"jsonrpc":"2.0","method":"initialized"}\n')
+    request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    process.stdin.write(json.dumps(request).encode() + b"\n")
+    process.stdin.flush()
+    while line := process.stdout.readline(_MAX_RPC_LINE):
+        answer = json.loads(line)
+        if isinstance(answer, dict) and answer.get("id") == number:
+            if isinstance(answer.get("result"), dict):
+                result: dict[str, Any] = answer["result"]
+                return result
+            raise ValueError(f"{method}: {json.dumps(answer.get('error'))[:200]}")
+    raise OSError(f"it ended before it answered {method}")

@@ -1,4 +1,4 @@
-"""Sessions of the real Codex, Copilot CLI and opencode in the modes that deny nothing: `verify` and `observe`."""
+"""Sessions of the real Codex, Copilot CLI and opencode: they know only the mode `verify`, which denies nothing."""
 
 from __future__ import annotations
 
@@ -77,11 +77,6 @@ def verified(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     yield from held(request.param, "verify", tmp_path_factory)
 
 
-@pytest.fixture(scope="module", params=DRIVERS, ids=lambda driver: driver.client)
-def observed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    yield from held(request.param, "observe", tmp_path_factory)
-
-
 def assert_work_was_done(session: Session) -> None:
     found = session.results()
     for number, path in enumerate(_FILES):
@@ -116,18 +111,3 @@ def test_verify_sends_a_false_answer_back_once_and_counts_it(verified: Session) 
     assert dumped(requests[-1]).count("remit (final-claims)") == 1
     assert "shop/refunds.py" in dumped(requests[-1][-1])
     assert verified.status.startswith("3 untrue statements were stopped, 0 got through")
-
-
-def test_observe_denies_and_sends_back_nothing(observed: Session) -> None:
-    assert_work_was_done(observed)
-    for marker, turns in conversations(observed.driver, "observe").items():
-        requests = observed.turns(marker)
-        assert len(requests) == len(turns)
-        assert "remit" not in dumped(requests[-1]).lower().replace(str(observed.stage.root).lower(), "")
-    assert INVENTED in observed.results()["look-around"]
-
-
-def test_observe_records_what_another_mode_would_deny(observed: Session) -> None:
-    decisions = observed.log["decisions"]
-    assert {one["decision"] for one in decisions} == {"allow"}
-    assert {"edit-code", "edit-spec", "lookup-files"} <= {one["rule"] for one in decisions if one["would"] == "deny"}

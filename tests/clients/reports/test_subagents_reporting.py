@@ -307,20 +307,6 @@ def test_an_accepted_report_that_arrives_with_other_white_space_is_not_judged_ag
     assert client.outcomes == ["accepted"]
 
 
-def test_the_notice_names_the_files_that_a_withheld_agent_has_changed(client: Client) -> None:
-    client.launch("toolu_w", "backend-specialist")
-    client.transcript("w1", call="toolu_w", read=())
-    client.start("w1", "backend-specialist")
-    edit = {"file_path": str(client.project / "app/store.py"), "old_string": "a", "new_string": "b"}
-    own = {"agent_id": "w1", "agent_type": "backend-specialist"}
-    assert client.ask("PreToolUse.Write", tool_name="Edit", tool_input=edit, tool_use_id="toolu_e", **own) is None
-    client.stop("w1", "Done.", "backend-specialist")
-    client.stop_again("w1", "Done.", "backend-specialist")
-    notice = notice_of(client.done("toolu_w", "w1", "Done.", "backend-specialist"))
-    assert "Its changes to these files remain: app/store.py." in notice
-    assert client.kept[-1].changed == ["app/store.py"]
-
-
 def test_violations_of_an_accepted_report_are_listed_as_warnings(client: Client) -> None:
     answer = client.run("toolu_v", "v1", VAGUE, VAGUE)
     assert client.outcomes == ["returned", "accepted"]

@@ -224,7 +224,6 @@ def test_a_run_that_is_left_alone_is_not_waited_for(begin: Callable[[str], Clien
 
 def test_the_project_configures_which_agents_are_under_contract(begin: Callable[[str], Client]) -> None:
     client = begin('[gate]\nunder_contract = ["scout"]\n[agents.kinds]\nscout = "exploration"\n')
-    assert client.stop(AGENT, "Nothing of that form.") is None
     assert is_block(client.stop("b", INVENTED, "scout"))
     assert client.stop("c", GOOD.replace("Code Explorer", "Scout"), "scout") is None
 

@@ -7,6 +7,7 @@ They are a record of the gate's store, in JSON:
     contract     agent -> the kind of result that it must send, if it is under contract
     always       the agents that are under contract in the mode `verify`, too
     prompts      kind -> the instructions on how to answer
+    notes        what the settings state and is not read, a line each
     progress     the path of the progress file
     profile      the profile that results are checked with
     check        the rules that are selected, ignored or overridden

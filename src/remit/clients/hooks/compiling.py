@@ -33,7 +33,7 @@ _MAX_STAMPS = 300
 def compile_project(folder: str | Path) -> None:
     """Compile a project."""
     project = Path(folder).absolute()
-    configured = load(project)
+    configured = load(project, in_hook=True)
     folders = agent_folders(project)
     definitions = _definitions(folders)
     contract = _contract(configured, definitions)
@@ -44,6 +44,7 @@ def compile_project(folder: str | Path) -> None:
         "always": _always(configured, definitions),
         "prompts": {kind: instructions(kind, configured["profile"]) for kind in sorted(set(contract.values()))},
         "profile": configured["profile"],
+        "notes": list(configured.notes),
         "progress": str(progress_path(project / ".remit")),
         "check": _check_settings(configured),
         "digests": {name: definition.digest for name, definition in sorted(definitions.items())},

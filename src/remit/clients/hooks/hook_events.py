@@ -1,4 +1,4 @@
-"""Answer a hook event: read the payload, call its handler, print the answer and nothing else."""
+"""Answer an event of the common form: call its handler."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 import os
 
 from remit.clients.hooks.compiled import folder_of, project_of
-from remit.clients.hooks.payload import NEEDED, Unreadable, missing, parse, read, text
+from remit.clients.hooks.payload import NEEDED, missing, text
 from remit.clients.hooks.project import ProjectContext
-from remit.clients.hooks.responses import describe_error, encode, fault_answer, merge, message
+from remit.clients.hooks.responses import describe_error, fault_answer, merge, message
 from remit.gate.settings import VERIFY
 from remit.regular_files import read_regular
 from remit.workspace.atomic_write import replace_file
@@ -38,42 +38,12 @@ HANDLERS: dict[str, tuple[str, str]] = {
 }
 #: In the gate's folder. It has no ending, so it is not taken for a session.
 UNKNOWN = "unknown-events"
-#: With the value 1, this variable switches all hooks of a session off.
-OFF = "REMIT_OFF"
 _MAX_NAMES = 50
 _OF_CALLS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
 #: The tools that launch a subagent.
 LAUNCHES = ("Agent", "Task")
 _MAX_NAME = 60
 _MAX_UNKNOWN_BYTES = 100_000
-
-
-def run(event: str, client: str = "claude-code", mode: str = VERIFY, *, source: int = 0, target: int = 1) -> None:
-    """Read the payload from the descriptor `source` and write the answer to `target`. Never raises.
-
-    Claude Code names the project in the variable CLAUDE_PROJECT_DIR.
-    """
-    try:
-        write(target, _encode(_answer(event, client, mode, source), event))
-    except OSError:  # the client has closed the pipe
-        return
-
-
-def _answer(event: str, client: str, mode: str, source: int) -> Answer | None:
-    if os.environ.get(OFF) == "1":
-        is_start = event.lower() == "sessionstart"
-        return message(f"remit: {OFF}=1 switches all hooks off: nothing is checked") if is_start else None
-    try:
-        payload = parse(read(source))
-    except Unreadable as reason:
-        return fault_answer(event, f"the payload cannot be read: {reason}")
-    except Exception as error:  # noqa: BLE001 - a hook that dies would leave the user without a message
-        return fault_answer(event, describe_error(error))
-    if client == "claude-code":
-        return handle_event(payload, event=event, project=os.environ.get("CLAUDE_PROJECT_DIR", ""), mode=mode)
-    from remit.clients.translation import handle_client_event
-
-    return handle_client_event(client, payload, event)
 
 
 def handle_event(
@@ -111,19 +81,6 @@ def handle_event(
         return merge(answer, message(f"remit: {context.notice}")) if context.notice else answer
     except Exception as error:  # noqa: BLE001 - a hook that dies would leave the user without a message
         return fault_answer(name, describe_error(error))
-
-
-def write(target: int, data: bytes) -> None:
-    """Write all data to a descriptor."""
-    while data:
-        data = data[os.write(target, data) :]
-
-
-def _encode(answer: Answer | None, event: str) -> bytes:
-    try:
-        return encode(answer)
-    except (ValueError, RecursionError) as error:  # a number or a depth that JSON does not support
-        return encode(fault_answer(event, describe_error(error)))
 
 
 def _handler_of(event: str, payload: dict[str, object]) -> tuple[str, str] | None:

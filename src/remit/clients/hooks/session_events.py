@@ -8,7 +8,7 @@ from remit.clients.hooks import results
 from remit.clients.hooks.notices import state_notice, task_notification
 from remit.clients.hooks.payload import text
 from remit.clients.hooks.project import ProjectContext
-from remit.clients.hooks.responses import Answer, add_context
+from remit.clients.hooks.responses import Answer, add_context, merge, message
 from remit.clients.hooks.session_progress import record_prompt
 from remit.gate.reverse_patch import remove_old_patches
 from remit.gate.session_store import read_session, remove_old_sessions
@@ -60,11 +60,13 @@ def branch_of(project: str) -> str:
 
 
 def session_started(payload: object, context: ProjectContext) -> Answer | None:
-    """SessionStart: after a compaction or resumption, summarize the state for the model."""
+    """SessionStart: name settings that are not read; after a compaction or resumption, give the model the state."""
+    notes: list[str] = context.compiled.get("notes") or []
+    answer = message("\n".join(f"remit: {note}" for note in notes)) if notes else None
     if text(payload, "source") not in ("compact", "resume") or not context.settings.denies:
-        return None
+        return answer
     state = read_session(context.folder, text(payload, "session_id"))
-    return add_context("SessionStart", state_notice(state, context)) if state is not None else None
+    return merge(answer, add_context("SessionStart", state_notice(state, context)) if state is not None else None)
 
 
 def session_ended(_: object, context: ProjectContext) -> Answer | None:
