@@ -13,8 +13,8 @@ import pytest
 from install_site import Site, everything
 
 from remit.clients.claude_code import setup
-from remit.clients.claude_code.hook_entries import hook_groups, is_ours
 from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
+from remit.clients.claude_code.setup import hook_groups, is_ours
 from remit.clients.hooks import compiling
 from remit.clients.setup import file_changes
 from remit.clients.setup.install import apply_install, plan_install

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from install_site import Site, everything
 
-from remit.clients.claude_code.hook_entries import CALLS, EVENTS, is_ours
+from remit.clients.claude_code.setup import CALLS, EVENTS, is_ours
 from remit.clients.known_clients import CLIENTS
 from remit.clients.setup.file_changes import read_record, record_file
 from remit.clients.setup.install import installed_mode

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from install_site import Site
 
-from remit.clients.claude_code.hook_entries import entry_file
+from remit.clients.claude_code.setup import entry_file
 from remit.gate.settings import MODES
 from remit.reports.layout import display_width
 from remit.surfaces.cli import clients

@@ -14,8 +14,8 @@ import click
 import pytest
 from install_site import Site, everything
 
-from remit.clients.claude_code.hook_entries import hook_groups, is_ours
 from remit.clients.claude_code.setup import CLIENT as CLAUDE_CODE
+from remit.clients.claude_code.setup import hook_groups, is_ours
 from remit.clients.setup import install as alone_module
 from remit.clients.setup.install import apply_install, install_lock, plan_install
 from remit.clients.setup.settings_file import own_groups

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.clients.claude_code.hook_entries import EVENTS, hook_groups, is_ours
+from remit.clients.claude_code.setup import EVENTS, hook_groups, is_ours
 from remit.clients.setup.settings_file import MAX_BYTES, own_groups, read_settings, with_install
 from remit.errors import UsageError
 

@@ -10,14 +10,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from remit.clients.claude_code import hook_entries
-from remit.clients.setup.hook_process import FALSE_REPORT
+from remit.clients.setup.hook_process import ENTRY, FALSE_REPORT, entry_file
 from remit.clients.setup.settings_file import read_settings
 from remit.clients.setup.target import ClientSetup, InstallTarget, user_folder
 from remit.dispatch.health import HealthFact
 from remit.errors import UsageError
 from remit.gate.rule_texts import lookup_lines
-from remit.gate.settings import MODES, VERIFY
+from remit.gate.settings import MODES, ORCHESTRATOR, VERIFY
 from remit.registry.definition import Definition
 
 #: Files and folders of a project, and of the client's folder of the user, that permission rules protect.
@@ -29,6 +28,50 @@ _USER = (*(f".claude/{name}" for name in _CLIENT), ".claude.json")
 _SHARED = frozenset({"Read", "Grep", "Glob", "Edit", "Write", "Bash"})
 COMMANDS = ("declare", "report", "status")
 _DATA = Path(__file__).with_name("data")
+#: Event -> the client's timeout in seconds. Events that check a report have a longer one.
+EVENTS: dict[str, int] = {
+    "SessionStart": 30,
+    "UserPromptSubmit": 15,
+    "PreToolUse": 15,
+    "PostToolUse": 60,
+    "PostToolUseFailure": 15,
+    "SubagentStart": 15,
+    "SubagentStop": 60,
+    "Stop": 60,
+    "StopFailure": 15,
+    "SessionEnd": 15,
+}
+#: The calls whose events start a process in the mode `verify`: those that launch or continue a subagent.
+CALLS = "Agent|Task|SendMessage"
+_OF_CALLS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
+
+
+def hook_groups(mode: str) -> dict[str, dict[str, Any]]:
+    """Return the group of each event in the settings."""
+    return {event: _group(event, mode) for event in EVENTS}
+
+
+def _group(event: str, mode: str) -> dict[str, Any]:
+    """Return a group with a program and its arguments, not a shell command, so paths need no quoting."""
+    # Isolated and without site: it imports nothing of the project or the environment, and it starts fast.
+    arguments = ["-I", "-S", str(entry_file()), event, "--mode", mode]
+    hook = {"type": "command", "command": sys.executable, "args": arguments, "timeout": EVENTS[event]}
+    matcher = {"matcher": CALLS} if mode == VERIFY and event in _OF_CALLS else {}
+    return {**matcher, "hooks": [hook]}
+
+
+def is_ours(hook: object) -> bool:
+    """Whether an entry is Remit's, including one of another installation."""
+    arguments = hook.get("args") if isinstance(hook, dict) else None
+    return isinstance(arguments, list) and any(
+        isinstance(argument, str) and argument.replace("\\", "/").endswith(ENTRY) for argument in arguments
+    )
+
+
+def mode_of(hook: dict[str, Any]) -> str:
+    """Return the mode in the command line of an entry. An entry of an earlier version names none and denies calls."""
+    last = str((hook.get("args") or [""])[-1])
+    return last if last in MODES else ORCHESTRATOR
 
 
 class ClaudeCode(ClientSetup):
@@ -61,16 +104,16 @@ class ClaudeCode(ClientSetup):
 
     def hook_groups(self, mode: str) -> dict[str, dict[str, Any]]:
         """Return the group of each event."""
-        return hook_entries.hook_groups(mode)
+        return hook_groups(mode)
 
     def is_ours(self, hook: object) -> bool:
         """Whether an entry is Remit's."""
-        return hook_entries.is_ours(hook)
+        return is_ours(hook)
 
     def mode_of(self, groups: Mapping[str, Mapping[str, Any]]) -> str:
         """Return the mode in the hooks of an install."""
         hooks = [hook for group in groups.values() for hook in group["hooks"]]
-        return hook_entries.mode_of(hooks[0]) if hooks else VERIFY
+        return mode_of(hooks[0]) if hooks else VERIFY
 
     def calls(self, mode: str) -> str:
         """Return the command of an entry."""
