@@ -5,29 +5,21 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import jsonschema
 import pytest
-from remit.lean_json import dumps
 
 from remit.gate.decide import decide, decide_final
 from remit.gate.delegations import close_delegation, open_delegation
-from remit.gate.log import find_decision
-from remit.gate.rule_texts import RULES
 from remit.gate.session import SessionState
 from remit.gate.session_entries import DecisionEntry, Declaration, UntrueStatement
-from remit.gate.settings import GateSettings
+from remit.gate.settings import MODES, GateSettings
 from remit.gate.tool_use import ToolUse
 from remit.reports.gate_sessions import (
-    DecisionShape,
-    decision_lines,
     declared_lines,
     declared_shape,
     log_lines,
     log_shape,
     status_lines,
     status_shape,
-    why_lines,
-    why_shape,
 )
 from remit.reports.layout import display_width, plain_lines, schema_of
 
@@ -49,7 +41,6 @@ RESULTS: list[dict[str, Any]] = [
         "attempt": attempt,
         "outcome": outcome,
         "verdict": verdict,
-        "would": would,
         "violations": [
             {"rule": "status-missing", "level": "L1", "line": 3, "message": f"{number} \x1b[2J", "help": ""}
             for number in range(5 if verdict != "accept" else 0)
@@ -57,11 +48,11 @@ RESULTS: list[dict[str, Any]] = [
         "path": f"/p/.remit/gate/results/s/{agent_id}{attempt}.md",
         "check": None,
     }
-    for agent, agent_id, attempt, outcome, verdict, would in (
-        ("code-explorer", "a1", 1, "accepted", "accept", "accepted"),
-        ("team:qa-engineer\x1b[1m", "a2", 1, "returned", "revise", None),
-        ("team:qa-engineer\x1b[1m", "a2", 2, "rejected", "reject", "rejected"),
-        ("devops", "a3", 1, "observed", "accept", "accepted"),
+    for agent, agent_id, attempt, outcome, verdict in (
+        ("code-explorer", "a1", 1, "accepted", "accept"),
+        ("team:qa-engineer\x1b[1m", "a2", 1, "returned", "revise"),
+        ("team:qa-engineer\x1b[1m", "a2", 2, "rejected", "reject"),
+        ("devops", "a3", 1, "observed", "accept"),
     )
 ]
 EXCEPTIONS = [
@@ -70,11 +61,12 @@ EXCEPTIONS = [
 ]
 
 
-def state(mode: str = "standard") -> tuple[SessionState, GateSettings]:
+def state(mode: str = "orchestrator") -> tuple[SessionState, GateSettings]:
     made, settings = (
         SessionState("0f3b6c1e-8a0e-4a57"),
-        GateSettings.from_mapping({"mode": mode, "exceptions": EXCEPTIONS}),
+        GateSettings.from_mapping({"exceptions": EXCEPTIONS}),
     )
+    settings.mode = made.mode = mode
     for number, (tool, tool_input) in enumerate(CALLS):
         decide(ToolUse(tool, tool_input, tool_use_id=f"toolu_{number}"), made, settings, "/p")
     made.decisions.append(
@@ -87,23 +79,20 @@ def state(mode: str = "standard") -> tuple[SessionState, GateSettings]:
     return made, settings
 
 
-def everything(columns: int, mode: str = "standard") -> dict[str, str]:
+def everything(columns: int, mode: str = "orchestrator") -> dict[str, str]:
     made, settings = state(mode)
     sessions = [{"session": name, "updated": 1.0} for name in (made.session, "other", "\x1b[1mthird", "d", "e")]
     status = status_shape(made, settings, RESULTS, sessions, project="/p", today="2026-05-05")
-    decision = decide(ToolUse(*CALLS[2]), SessionState(), settings, "/p").as_dict()
     declared = declared_shape(made.session, "verify", [NASTY, "b"], "why", [NASTY])
     return {
         "status": plain_lines(status_lines(status, columns)),
         "log": plain_lines(log_lines(made, columns, denied=False)),
         "denied": plain_lines(log_lines(made, columns, denied=True)),
-        "why": plain_lines(why_lines(why_shape(find_decision(made, "toolu_2"), "edit-code", made.session), columns)),
-        "decision": plain_lines(decision_lines(decision, columns)),
         "declared": plain_lines(declared_lines(declared, "reading", columns)),
     }
 
 
-@pytest.mark.parametrize("mode", ["verify", "observe", "standard", "strict"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("columns", [60, 80, 140])
 def test_every_report_fits_the_width_and_obeys_nothing_in_it(columns: int, mode: str) -> None:
     for name, text in everything(columns, mode).items():
@@ -114,10 +103,10 @@ def test_every_report_fits_the_width_and_obeys_nothing_in_it(columns: int, mode:
 
 def test_the_log_shows_denied_calls_with_reason_and_saving() -> None:
     texts = everything(80)
-    assert "8 decisions, 5 denied" in texts["log"]
+    assert "7 decisions, 5 denied" in texts["log"]
     assert "deny  Write  edit-code  src/app.tsx" in texts["denied"]
     assert "frontend-specialist" in texts["denied"]
-    assert "remit gate why toolu_1" in texts["denied"]
+    assert "delegate to: frontend-specialist" in texts["denied"]
     assert "estimated cost: 15,000 tokens (1,500 lines)" in texts["denied"]
     assert "the denied reads would have cost an estimated 15,000 tokens" in texts["denied"]
     assert "README.md" not in texts["denied"]
@@ -125,36 +114,20 @@ def test_the_log_shows_denied_calls_with_reason_and_saving() -> None:
     assert "estimated saving against a delegation: 600 tokens" in texts["log"]
 
 
-def test_observe_shows_what_would_have_happened() -> None:
-    assert "allow (would deny)  Write  edit-code  src/app.tsx" in everything(80, "observe")["denied"]
-
-
-@pytest.mark.parametrize("mode", ["verify", "observe"])
-def test_modes_that_deny_nothing_do_not_use_the_words_of_the_others(mode: str) -> None:
-    made, settings = state(mode)
-    made.declarations = []
-    status = plain_lines(status_lines(status_shape(made, settings, [], [], project="/p", today="2026-05-05"), 80))
-    decision = decide(ToolUse(*CALLS[2]), SessionState(), settings, "/p").as_dict()
-    for text in (status, plain_lines(decision_lines(decision, 80))):
-        assert not [word for word in ("window", "contract", "declare") if word in text.lower()]
-    assert ("direct reads" in status) is (mode == "observe")
-    assert ("exceptions" in status.replace("project exception", "")) is (mode == "observe")
-
-
-@pytest.mark.parametrize("mode", ["verify", "standard", "strict", "observe"])
+@pytest.mark.parametrize("mode", MODES)
 def test_the_untrue_statements_of_an_answer_are_listed_with_their_proofs(mode: str) -> None:
     made = SessionState("s")
     untrue = [
         UntrueStatement(text="All tests pass.", proof="`pytest` printed `1 failed`"),
         UntrueStatement(text=f"I pushed with {GITHUB}.", proof="no push \x1b[2J", outcome="unseen"),
     ]
-    decide_final(["for the model"], untrue, made, GateSettings.from_mapping({"mode": mode}))
-    entry = find_decision(made, "final-claims")
-    assert entry is not None
-    assert "contradicts 1 statement of the answer, and no call of this session shows 1 statement" in entry["reason"]
-    shape = log_shape(SessionState.from_dict(json.loads(dumps(made, vars))), denied=False)
-    why = why_shape(entry, "final-claims", "s")
-    for statements in (shape["decisions"][0]["statements"], why["decision"]["statements"]):
+    settings = GateSettings()
+    settings.mode = mode
+    assert decide_final(["for the model"], untrue, made, settings).decision == "deny"
+    reason = made.decisions[-1].reason
+    assert "contradicts 1 statement of the answer, and no call of this session shows 1 statement" in reason
+    shape = log_shape(SessionState.from_dict(json.loads(json.dumps(made, default=vars))), denied=False)
+    for statements in (shape["decisions"][0]["statements"],):
         assert statements[0] == {
             "text": "All tests pass.",
             "proof": "`pytest` printed `1 failed`",
@@ -162,7 +135,7 @@ def test_the_untrue_statements_of_an_answer_are_listed_with_their_proofs(mode: s
         }
         assert [statement["outcome"] for statement in statements] == ["contradicted", "unseen"]
     for columns in (80, 140):
-        for lines in (list(log_lines(made, columns, denied=False)), list(why_lines(why, columns))):
+        for lines in (list(log_lines(made, columns, denied=False)),):
             text = plain_lines(lines)
             assert "“All tests pass.”: `pytest` printed `1 failed`" in text
             assert "I pushed with" in text
@@ -172,7 +145,7 @@ def test_the_untrue_statements_of_an_answer_are_listed_with_their_proofs(mode: s
 
 
 def test_long_statements_are_cut_and_those_of_old_answers_are_dropped() -> None:
-    made, settings = SessionState("s"), GateSettings.from_mapping({"mode": "verify"})
+    made, settings = SessionState("s"), GateSettings()
     for _ in range(30):
         decide_final(["x"], [UntrueStatement(text="all tests pass " * 99, proof="no " * 999)], made, settings)
     kept = [entry.statements for entry in made.decisions]
@@ -181,30 +154,9 @@ def test_long_statements_are_cut_and_those_of_old_answers_are_dropped() -> None:
     assert [len(kept[-1][0].text), len(kept[-1][0].proof)] == [240, 240]
 
 
-@pytest.mark.parametrize("columns", [80, 140])
-def test_each_label_is_followed_by_a_space_and_a_session_has_its_whole_id(columns: int) -> None:
-    made, settings = (
-        SessionState("0f3c1e8a-1111-4222-8333-444455556666"),
-        GateSettings.from_mapping({"mode": "observe"}),
-    )
-    made.window.add("src/a.py", 11)
-    made.decisions.append(DecisionEntry(at=5.0, tool="Edit", decision="allow", would="deny", rule="edit-code"))
-    made.decisions.append(DecisionEntry(at=5.0, tool="answer", decision="allow", would="deny", rule="final-claims"))
-    status = plain_lines(status_lines(status_shape(made, settings, [], [], project="/p", today="2026-05-05"), columns))
-    assert "  direct reads 1 file, 11 lines\n" in status
-    assert "  decisions    would have been: 2 deny\n" in status
-    new, verify = SessionState(""), GateSettings.from_mapping({"mode": "verify"})
-    shape = status_shape(new, verify, [], [], project="/p", today="2026-05-05")
-    assert "\n" not in plain_lines(status_lines(shape, columns)), "nothing was recorded"
-    assert "0 decisions" in plain_lines(log_lines(new, columns, denied=False))
-    log = plain_lines(log_lines(made, columns, denied=False))
-    assert log.startswith(f"session {made.session}{'  ' if columns == 140 else chr(10)}")
-    assert "2 decisions, 1 would have been denied, 1 answer would have been sent back\n" in log
-    assert all(display_width(line) <= columns for line in log.splitlines())
-
-
 def test_an_answer_is_sent_back_and_not_denied() -> None:
-    made, settings = SessionState("s"), GateSettings.from_mapping({"mode": "verify"})
+    made, settings = SessionState("s"), GateSettings()
+    made.mode = "verify"
     made.decisions.append(DecisionEntry(at=5.0, tool="answer", decision="deny", rule="final-claims", reason="untrue"))
     assert "1 decision, 1 answer sent back" in plain_lines(log_lines(made, 80, denied=False))
     assert "send back  answer  final-claims" in plain_lines(log_lines(made, 80, denied=True))
@@ -214,7 +166,7 @@ def test_an_answer_is_sent_back_and_not_denied() -> None:
 
 def test_the_status_shows_results_with_their_verdicts_and_what_to_mind() -> None:
     text = everything(80)["status"]
-    assert text.startswith("session 0f3b6c1e-8a0e-4a57  mode standard  ")
+    assert text.startswith("session 0f3b6c1e-8a0e-4a57  mode orchestrator  ")
     assert "code-explorer                accepted  accept" in text
     assert "rejected  reject, attempt 2\n" in text
     assert "observed  accept, would be accepted" in text
@@ -229,21 +181,11 @@ def test_the_status_shows_results_with_their_verdicts_and_what_to_mind() -> None
     assert " and 1 more" in text
 
 
-def test_a_rule_is_explained_with_what_to_do_instead() -> None:
-    for name, level, words in RULES:
-        text = plain_lines(why_lines(why_shape(None, name, None), 140))
-        assert text.startswith(f"{name}  L{level}\n  {words}")
-        assert "\n  instead: " in text
-    shape = why_shape({"decision": "allow", "rule": None, "reason": "x"}, "", "s")
-    assert (shape["rule"], plain_lines(why_lines(shape, 80)).split("\n")[0].split("  ")[0]) == (None, "allow")
-
-
 def test_the_json_shapes_are_named_and_plain_data() -> None:
     made, settings = state()
     shapes = {
         "remit.gate-log/1": log_shape(made, denied=True),
         "remit.gate-status/1": status_shape(made, settings, RESULTS, [], project="/p", today="2026-05-05"),
-        "remit.gate-why/1": why_shape(find_decision(made), "edit-code", made.session),
         "remit.gate-declare/1": declared_shape("s", "edit", ["a"], "x", []),
     }
     for name, shape in shapes.items():
@@ -253,19 +195,8 @@ def test_the_json_shapes_are_named_and_plain_data() -> None:
     assert [entry["expired"] for entry in shapes["remit.gate-status/1"]["project_exceptions"]] == [False, True]
 
 
-def test_every_decision_has_the_published_shape() -> None:
-    schema = schema_of(DecisionShape)
-    for mode in ("verify", "observe", "standard", "strict"):
-        settings = GateSettings.from_mapping({"mode": mode})
-        for tool, tool_input in CALLS:
-            jsonschema.validate(decide(ToolUse(tool, tool_input), SessionState(), settings, "/p").as_dict(), schema)
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({"schema": "remit.decision/1", "decision": "perhaps"}, schema)
-
-
 @pytest.mark.parametrize("odd", [{}, {"at": "x", "paths": 5, "decision": 3, "lines": True}, {"at": 1e300, "id": None}])
 def test_a_state_with_unexpected_values_is_shown(odd: dict[str, Any]) -> None:
     made = SessionState.from_dict({"decisions": [odd], "declarations": [odd], "delegations": {"d": odd}})
     assert plain_lines(log_lines(made, 80, denied=False))
-    assert plain_lines(why_lines(why_shape(odd, "", "s"), 80))
     assert plain_lines(status_lines(status_shape(made, GateSettings(), [], [], project="/p", today=""), 80))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from scratch_project import ScratchProject, corpus, decision_of, told_person
+from scratch_project import ScratchProject, corpus, decision_of
 
 from remit.shell.interpret import read_command
 
@@ -74,27 +74,6 @@ def test_an_ordinary_line_is_understood(line: str) -> None:
     assert not effects.unknown, effects.why
 
 
-@pytest.mark.process
-def test_a_script_of_the_project_is_a_task_and_one_from_elsewhere_is_not(shop: ScratchProject) -> None:
-    for line in (
-        "./scripts/test.sh --fast",
-        "bash scripts/test.sh",
-        "python3 scripts/check.py",
-        "node scripts/build.js",
-    ):
-        assert decision_of(shop.before(line)[1]) == "allow"
-    for line in ("bash /tmp/x.sh", "./missing.sh", "python3 ../x.py", "../x", "bash < scripts/test.sh"):
-        assert decision_of(shop.before(line)[1]) == "warn"
-
-
-@pytest.mark.process
-def test_the_person_reads_that_a_line_was_not_understood(shop: ScratchProject) -> None:
-    line = "cat scripts/test.sh | sh"
-    assert "does not understand" in told_person(shop.before(line)[1])
-    shop.compile({"mode": "strict"})
-    assert decision_of(shop.before(line)[1]) == "ask"
-    shop.compile({"mode": "observe"})
-    assert shop.before(line)[1] == {}
 
 
 #: Lines that need quadratic time if they are read carelessly.
@@ -122,19 +101,6 @@ def test_no_line_takes_long_to_read(name: str) -> None:
     started = time.process_time()
     read_command(LONG[name])
     assert time.process_time() - started < 0.5, "it is limited to 0.1 s between two parts of a line"
-
-
-@pytest.mark.process
-def test_a_fault_in_strict_asks(shop: ScratchProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr("remit.gate.command_line.read_command", fail)
-    answer = shop.before("ls")[1]
-    assert decision_of(answer) == "allow"
-    assert "ZeroDivisionError" in told_person(answer)
-    shop.compile({"mode": "strict"})
-    assert decision_of(shop.before("ls")[1]) == "ask"
 
 
 @pytest.mark.slow

@@ -112,10 +112,11 @@ class CleanCopy:
 
 
 def _is_protected(name: str) -> bool:
-    """Return whether a file is protected, by the documented classes and the project's .gitignore."""
-    if name.startswith("~"):
-        return True
+    """Return whether a file of the project is protected, by the documented classes and the project's .gitignore."""
+    if name.startswith(("~", ".git/")) or "/.git/" in name:
+        return False
     is_prose = name.endswith(".md") and not name.startswith((".claude/", "docs/specs/"))
     is_ignored = name.endswith(".pyc") or "__pycache__" in name or name.startswith("build/")
     is_state = name.startswith(GateSettings().paths["state"][0].removesuffix("**"))
-    return not (is_prose or is_ignored or is_state) and not name.endswith("nohup.out")
+    # What a compiler makes is output wherever it is.
+    return not (is_prose or is_ignored or is_state) and not name.endswith(("nohup.out", ".o", ".class"))

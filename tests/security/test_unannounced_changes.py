@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 
-import pytest
-from scratch_project import FILES, SESSION, ScratchProject, decision_of, told_person
-
-from remit.clients.hooks.hook_events import handle_event
-from remit.gate.record_store import open_store, store_path
-from remit.gate.session_store import open_session
+from scratch_project import FILES, ScratchProject, decision_of, told_person
 
 EXPLORER = {"agent_id": "a1", "agent_type": "code-explorer"}
 WRITER = {"agent_id": "a2", "agent_type": "backend-specialist"}
@@ -91,55 +84,6 @@ def test_a_person_may_edit_between_two_calls(shop: ScratchProject) -> None:
     assert shop.run("true") == ({}, {})
 
 
-def test_a_subagent_without_write_tools_is_reported(shop: ScratchProject) -> None:
-    _, after = shop.run(HIDDEN, **EXPLORER)
-    assert "code-explorer" in told_person(after)
-    assert "src/app.py" in told_person(after)
-
-
-def test_a_subagent_with_write_tools_may_change_code(shop: ScratchProject) -> None:
-    assert shop.run(HIDDEN, **WRITER) == ({}, {})
-
-
-def test_a_subagent_with_write_tools_is_reported_for_guarded_files(shop: ScratchProject) -> None:
-    (shop.path / "scripts/evil.sh").write_text("echo > remit.toml; echo {} > ~/.claude/settings.json\n")
-    _, after = shop.run(HIDDEN, **WRITER)
-    assert "remit.toml" in told_person(after)
-    assert ".claude/settings.json" in told_person(after)
-
-
-def test_a_writer_that_runs_at_the_same_time_explains_a_change(shop: ScratchProject) -> None:
-    call, _ = shop.before("make all")
-    shop.run(HIDDEN, **WRITER)
-    assert shop.after(call, "make all") == {}
-
-
-def test_an_edit_that_runs_at_the_same_time_explains_only_its_file(shop: ScratchProject) -> None:
-    edit = {"file_path": str(shop.path / "src/app.py"), "old_string": "1", "new_string": "2"}
-    call, _ = shop.before("make all")
-    shop.hook("PreToolUse", "Edit", edit, "toolu_edit", **WRITER)
-    (shop.path / "src/app.py").write_text("edited\n")
-    (shop.path / "src/util.py").write_text("not announced\n")
-    shop.hook("PostToolUse", "Edit", edit, "toolu_edit", **WRITER)
-    told = told_person(shop.after(call, "make all"))
-    assert "src/util.py" in told
-    assert "src/app.py" not in told
-
-
-def test_an_edit_that_has_ended_explains_no_later_change(shop: ScratchProject) -> None:
-    edit = {"file_path": str(shop.path / "src/app.py"), "old_string": "1", "new_string": "2"}
-    shop.hook("PreToolUse", "Edit", edit, "toolu_edit", **WRITER)
-    shop.hook("PostToolUse", "Edit", edit, "toolu_edit", **WRITER)
-    assert "src/app.py" in told_person(shop.run(HIDDEN)[1])
-
-
-def test_a_call_of_a_subagent_that_has_stopped_explains_no_later_change(shop: ScratchProject) -> None:
-    shop.before("make all", **WRITER)  # the person refused it, so that its end is not reported
-    event = {"session_id": shop.session, "hook_event_name": "SubagentStop", "last_assistant_message": "done", **WRITER}
-    handle_event({**event, "cwd": str(shop.path)}, project=str(shop.path))
-    assert "src/app.py" in told_person(shop.run(HIDDEN)[1])
-
-
 def test_two_calls_at_the_same_time_are_reported_once(shop: ScratchProject) -> None:
     first, second = shop.before("make all")[0], shop.before(HIDDEN)[0]
     shop.shell(HIDDEN)
@@ -152,33 +96,6 @@ def test_a_tool_of_an_mcp_server_is_compared_too(shop: ScratchProject) -> None:
     (shop.path / "src/app.py").write_text("x")
     answer = shop.hook("PostToolUse", "mcp__files__write", {"path": "src/app.py"}, "toolu_mcp", tool_response={})
     assert "src/app.py" in told_person(answer)
-
-
-def test_in_strict_the_next_write_is_denied_until_the_person_has_decided(start: Callable[..., ScratchProject]) -> None:
-    shop = start(mode="strict")
-    shop.run(HIDDEN)
-    tasks = ("make all", "npm test", "./scripts/test.sh", "sh scripts/test.sh", "python3 manage.py")
-    for line in ("echo x > docs/notes.md", "echo x > notes.md", *tasks):
-        answer = shop.before(line)[1]
-        assert decision_of(answer) == "deny"
-        assert "unannounced-change" in json.dumps(answer)
-    for line in ("git status", "git diff", "cat src/app.py", "pytest -q"):
-        assert decision_of(shop.before(line)[1]) == "allow"
-    shop.run(shop.state.changes[-1].command)
-    assert decision_of(shop.before("make all")[1]) == "allow"
-    assert decision_of(shop.before("echo x > notes.md")[1]) == "allow"
-
-
-def test_observe_only_records_a_change(start: Callable[..., ScratchProject]) -> None:
-    shop = start(mode="observe")
-    assert shop.run(HIDDEN) == ({}, {})
-    assert shop.state.decisions[-1].rule == "unannounced-change"
-
-
-def test_a_missing_record_is_reported(shop: ScratchProject) -> None:
-    call, _ = shop.before("make all")
-    open_store(str(shop.folder)).remove("call")
-    assert "guarded-state" in told_person(shop.after(call, "make all"))
 
 
 def test_a_branch_of_git_is_a_note_and_no_change_without_permission(shop: ScratchProject) -> None:
@@ -196,14 +113,6 @@ def test_a_project_without_git_is_compared(start: Callable[..., ScratchProject])
     assert "src/app.py" in told_person(after)
     shop.shell(shop.state.changes[-1].command)
     assert (shop.path / "src/app.py").read_text() == UNCOMMITTED
-
-
-def test_lines_that_a_line_shows_in_another_way_use_up_the_budget(shop: ScratchProject) -> None:
-    (shop.path / "src/long.py").write_text("x = 1\n" * 250)
-    first, _ = shop.run("""python3 -c "exec('print(open(\\'src/long.py\\').read())')" """)
-    assert decision_of(first) == "warn"
-    assert shop.state.window.lines >= 250
-    assert decision_of(shop.before("cat src/app.py src/util.py README.md docs/specs/spec.md")[1]) == "deny"
 
 
 def test_a_change_that_keeps_size_and_modification_time_is_reported(shop: ScratchProject) -> None:
@@ -267,14 +176,6 @@ def test_an_environment_that_a_person_made_between_two_calls_is_left_out(shop: S
     assert shop.run(HIDDEN)[1] == {}
 
 
-def test_agents_of_the_client_that_only_read_are_reported(shop: ScratchProject) -> None:
-    for agent in ("Explore", "Plan"):
-        (shop.path / "scripts/evil.sh").write_text(f"echo {agent} > src/app.py\n")
-        told = told_person(shop.run(HIDDEN, agent_id="a9", agent_type=agent)[1])
-        assert f"subagent {agent}" in told
-    assert shop.run(HIDDEN, agent_id="a9", agent_type="general-purpose") == ({}, {})
-
-
 def test_a_package_manager_may_change_its_lock_file_and_the_person_reads_it(shop: ScratchProject) -> None:
     lock = shop.path / "uv.lock"
     call, _ = shop.before("uv sync")
@@ -306,43 +207,6 @@ def test_output_that_git_ignores_may_be_removed_and_nothing_else(shop: ScratchPr
         assert decision_of(shop.before(line)[1]) == "deny", f"{line}: a file in it is committed"
 
 
-def test_an_agent_has_the_tools_of_its_definition_however_its_name_is_written(
-    start: Callable[..., ScratchProject],
-) -> None:
-    shop = start()
-    edit = {"file_path": str(shop.path / "src/app.py"), "content": "x"}
-    for agent in ("Code_Explorer", "code explorer", "remit:Code-Explorer"):
-        who = {"agent_id": "a1", "agent_type": agent}
-        assert decision_of(shop.hook("PreToolUse", "Write", edit, f"toolu_{agent}", **who)) == "deny"
-        (shop.path / "scripts/evil.sh").write_text(f"echo {agent} > src/app.py\n")
-        assert "src/app.py" in told_person(shop.run(HIDDEN, **who)[1])
-
-
-def test_an_edit_by_an_agent_of_the_client_that_only_reads_is_denied(shop: ScratchProject) -> None:
-    edit = {"file_path": str(shop.path / "src/app.py"), "content": "x"}
-    for agent in ("Explore", "Plan", "explore", "PLAN"):
-        answer = shop.hook("PreToolUse", "Write", edit, f"toolu_{agent}", agent_id="a9", agent_type=agent)
-        assert decision_of(answer) == "deny"
-    answer = shop.hook("PreToolUse", "Write", edit, "toolu_all", agent_id="a8", agent_type="general-purpose")
-    assert answer == {}, "it has all tools of the client"
-
-
-@pytest.mark.parametrize("mode", ["standard", "strict"])
-def test_the_person_reads_once_that_an_agent_without_a_definition_edits_code(
-    start: Callable[..., ScratchProject], mode: str
-) -> None:
-    shop = start(mode=mode)
-    for number, agent in enumerate(("nonesuch", "", "../helper")):
-        edits = (("Write", "notes.md"), ("Edit", f"src/a{number}.py"), ("Edit", f"src/b{number}.py"))
-        prose, first, later = (
-            told_person(shop.hook("PreToolUse", tool, {"file_path": path}, f"toolu_{path}", **who(agent)))
-            for tool, path in edits
-        )
-        assert f"src/a{number}.py is changed by {agent or 'an agent without a name'}, which has no definition" in first
-        assert (prose, later) == ("", "")
-        shop.hook("PostToolUse", "Write", {"file_path": "notes.md"}, "toolu_notes.md", **who(agent))
-
-
 def who(agent: str) -> dict[str, str]:
     return {"agent_id": f"id of {agent}", "agent_type": agent}
 
@@ -355,47 +219,11 @@ def test_a_tool_that_the_gate_does_not_know_is_compared(shop: ScratchProject) ->
         assert "src/app.py" in told_person(answer), tool
 
 
-def test_settings_in_a_folder_below_are_guarded_too(shop: ScratchProject) -> None:
-    (shop.path / "scripts/evil.sh").write_text(
-        "mkdir -p lib/.claude; echo {} > lib/.claude/settings.json; touch lib/remit.toml\n"
-    )
-    told = told_person(shop.run(HIDDEN, **WRITER)[1])
-    assert "lib/.claude/settings.json" in told
-    assert "lib/remit.toml" in told
-    for path in ("lib/remit.toml", "lib/.claude/agents/a.md", ".claude/worktrees/w/.claude/settings.json"):
-        call = {"file_path": str(shop.path / path), "content": "x"}
-        assert decision_of(shop.hook("PreToolUse", "Write", call, f"toolu_{path}", **WRITER)) == "deny"
-
-
-def test_the_index_of_a_repository_below_is_not_a_file_of_the_project(shop: ScratchProject) -> None:
-    shop.shell(
-        "mkdir libs && cd libs && git init -q inner && cd inner && touch a.py && git add . && git commit -qm one"
-    )
-    shop.run("true")
-    shop.shell("touch libs/inner/a.py")
-    assert shop.run("git -C libs/inner status") == ({}, {})
-    (shop.path / "scripts/evil.sh").write_text("git -C libs/inner config core.pager evil\n")
-    assert "libs/inner/.git/config" in told_person(shop.run(HIDDEN)[1])
-
-
-def test_a_second_name_of_a_file_does_not_make_it_prose(shop: ScratchProject) -> None:
-    (shop.path / "notes.md").hardlink_to(shop.path / "src/app.py")
-    write = {"file_path": str(shop.path / "notes.md"), "content": "x"}
-    assert decision_of(shop.hook("PreToolUse", "Write", write, "toolu_link")) == "deny"
 
 
 def test_a_name_that_no_file_can_have_is_not_prose(shop: ScratchProject) -> None:
     write = {"file_path": "src/app.py\0.md", "content": "x"}
     assert decision_of(shop.hook("PreToolUse", "Write", write, "toolu_nul")) == "deny"
-
-
-def test_instructions_of_the_next_session_are_announced_to_the_person(shop: ScratchProject) -> None:
-    for path in ("CLAUDE.md", ".claude/CLAUDE.md", ".claude/rules/a.md", ".claude/output-styles/b.md", "lib/AGENTS.md"):
-        _, first = shop.before(f"printf x > {path}")
-        assert path in told_person(first), path
-    assert told_person(shop.before("printf x > notes.md")[1]) == ""
-    (shop.path / "scripts/evil.sh").write_text("mkdir lib; echo x >> lib/CLAUDE.md\n")
-    assert "lib/CLAUDE.md" in told_person(shop.run(HIDDEN)[1])
 
 
 def test_a_program_that_prints_more_lines_than_its_file_has_is_not_accused(shop: ScratchProject) -> None:
@@ -405,137 +233,16 @@ def test_a_program_that_prints_more_lines_than_its_file_has_is_not_accused(shop:
     assert shop.state.window.lines == 3
 
 
-def test_a_task_that_prints_a_file_uses_up_the_budget(shop: ScratchProject) -> None:
-    (shop.path / "src/long.py").write_text("".join(f"number_{one} = {one} * factor\n" for one in range(250)))
-    (shop.path / "scripts/evil.sh").write_text("echo building; cat src/long.py\n")
-    assert shop.run(HIDDEN) == ({}, {}), "a note is recorded, and nobody is interrupted"
-    assert shop.state.window.files == {"src/long.py": 250}
-    assert decision_of(shop.before("cat src/long.py")[1]) == "deny"
-
-
 def test_a_test_run_does_not_use_up_the_budget(shop: ScratchProject) -> None:
     call, _ = shop.before("make all")
     shop.after(call, "make all", "".join(f"tests/test_app.py::test_{one} PASSED\n" for one in range(500)))
     assert shop.state.window.files == {}
 
 
-def test_an_agent_that_only_reads_may_not_write_what_its_line_names(shop: ScratchProject) -> None:
-    _, after = shop.run("echo x > src/app.py", agent_id="a9", agent_type="Explore")
-    assert "src/app.py changed without permission" in told_person(after)
-
-
-def test_a_rule_for_ignored_files_does_not_hide_itself_and_the_files_of_the_same_call(shop: ScratchProject) -> None:
-    (shop.path / "scripts/evil.sh").write_text("echo '*' > src/.gitignore\necho x > src/hidden.py\n")
-    told = told_person(shop.run(HIDDEN)[1])
-    assert "src/.gitignore" in told
-    assert "src/hidden.py" in told
-
-
-def test_a_command_that_removes_all_records_is_reported(shop: ScratchProject) -> None:
-    (shop.path / "scripts/evil.sh").write_text("rm -rf .remit; echo x > src/app.py\n")
-    assert "guarded-state" in told_person(shop.run(HIDDEN)[1])
-
-
 def test_an_event_that_is_delivered_twice_is_reported_once(shop: ScratchProject) -> None:
     call, _ = shop.before("make all")
     assert shop.after(call, "make all") == {}
     assert shop.after(call, "make all") == {}
-
-
-def test_a_rule_of_an_earlier_call_does_not_hide_a_later_file(shop: ScratchProject) -> None:
-    rules = {
-        "echo '*.hid' >> .gitignore": ".gitignore",
-        "echo '*.hid' >> .git/info/exclude": ".git/info/exclude",
-        "echo '*.hid' > docs/x.md; git config core.excludesFile docs/x.md": ".git/config",
-        "mkdir -p ~/.config/git; echo '*.hid' > ~/.config/git/ignore": ".config/git/ignore",
-    }
-    for number, (line, named) in enumerate(rules.items()):
-        with shop.new_session():
-            (shop.path / "scripts/evil.sh").write_text(line + "\n")
-            assert named in told_person(shop.run(HIDDEN)[1])
-            (shop.path / "scripts/evil.sh").write_text(f"echo x > src/new{number}.hid; echo x > build/new{number}.py\n")
-            told = told_person(shop.run(HIDDEN)[1])
-            assert f"src/new{number}.hid" in told, line
-            assert "build/" not in told, "a rule of before still counts"
-            shop.shell(
-                "git checkout -q .gitignore; rm -rf .git/info/exclude ~/.config src/*.hid; "
-                "git config --unset core.excludesFile"
-            )
-
-
-def test_a_rule_that_a_person_adds_between_two_calls_counts(shop: ScratchProject) -> None:
-    shop.run("true")
-    with open_session(str(shop.folder), SESSION) as state:
-        state.writers.clear()  # as if the call had ended long ago
-    (shop.path / ".gitignore").write_text(FILES[".gitignore"] + "*.hid\n")
-    (shop.path / "scripts/evil.sh").write_text("echo x > src/new.hid\n")
-    assert shop.run(HIDDEN)[1] == {}
-
-
-def test_a_rule_that_an_agent_edits_does_not_count(shop: ScratchProject) -> None:
-    shop.run("true")
-    edit = {"file_path": str(shop.path / ".gitignore"), "old_string": "*.pyc", "new_string": "*.hid"}
-    shop.hook("PreToolUse", "Edit", edit, "toolu_edit", **WRITER)
-    (shop.path / ".gitignore").write_text(FILES[".gitignore"] + "*.hid\n")
-    shop.hook("PostToolUse", "Edit", edit, "toolu_edit", **WRITER)
-    (shop.path / "scripts/evil.sh").write_text("echo x > src/new.hid\n")
-    assert "src/new.hid" in told_person(shop.run(HIDDEN)[1])
-
-
-def test_a_call_cannot_choose_the_mode_in_which_it_is_judged(shop: ScratchProject) -> None:
-    shop.run("true")
-    call, _ = shop.before(HIDDEN)
-    shop.shell("echo 'mode = \"observe\"' > remit.toml")
-    shop.compile({"mode": "observe"})  # as `remit install --mode observe --yes` in a program that is not understood
-    assert "remit.toml" in told_person(shop.after(call, HIDDEN))
-
-
-def test_a_record_of_the_session_that_a_command_rewrites_is_not_believed(start: Callable[..., ScratchProject]) -> None:
-    shop = start(mode="strict")
-    shop.run("true")
-    allowed = """UPDATE record SET data = CAST(replace(data, '"paths":[]', '"paths":null') AS BLOB)"""
-    (shop.path / "scripts/evil.sh").write_text(f"{shop.tamper(allowed)}\necho x > src/app.py\n")
-    told = told_person(shop.run(HIDDEN)[1])
-    assert "gate.sqlite, the gate's record of this session, was changed" in told
-    assert "src/app.py" in told
-    assert decision_of(shop.before("echo x > notes.md")[1]) == "deny"
-    assert told_person(shop.before("git status")[1]) == "", "it is reported once"
-
-
-def test_a_record_that_a_process_rewrites_between_two_calls_is_reported(shop: ScratchProject) -> None:
-    shop.run("true")
-    shop.shell(shop.tamper("DELETE FROM record WHERE kind = 'session'"))
-    assert "was changed or removed" in told_person(shop.before("git status")[1])
-
-
-def test_a_store_that_a_process_removes_or_restores_is_reported(shop: ScratchProject) -> None:
-    shop.run("true")
-    store = Path(store_path(str(shop.folder)))
-    earlier = {file: file.read_bytes() for file in store.parent.iterdir()}
-    shop.run("true")
-    for file, data in earlier.items():
-        file.write_bytes(data)
-    assert "was changed or removed" in told_person(shop.before("git status")[1])
-    assert "was changed or removed" not in told_person(shop.before("git status")[1])
-    for file in store.parent.iterdir():
-        file.unlink()
-    assert "was changed or removed" in told_person(shop.before("git status")[1])
-
-
-def test_settings_that_a_command_compiles_are_not_obeyed(shop: ScratchProject) -> None:
-    shop.run("true")
-    observing = """UPDATE record SET data = CAST(replace(data, '"gate":{', '"gate":{"mode":"observe",') AS BLOB)"""
-    (shop.path / "scripts/evil.sh").write_text(f"{shop.tamper(observing)}\necho x > src/app.py\n")
-    told = told_person(shop.run(HIDDEN)[1])
-    assert "changed or removed the compiled settings" in told
-    assert "src/app.py" in told
-
-
-def test_a_record_of_a_call_that_a_command_rewrites_is_reported(shop: ScratchProject) -> None:
-    for kind in ("call", "tree"):
-        statement = f"UPDATE record SET data = x'00' WHERE kind = '{kind}'"
-        (shop.path / "scripts/evil.sh").write_text(f"{shop.tamper(statement)}\n")
-        assert "guarded-state" in told_person(shop.run(HIDDEN)[1])
 
 
 def test_new_files_in_folders_of_output_are_named_unless_git_ignores_them(shop: ScratchProject) -> None:
@@ -552,9 +259,14 @@ def test_new_files_in_folders_of_output_are_named_unless_git_ignores_them(shop: 
     assert "src/c.py" in told
 
 
-def test_an_agent_without_a_definition_is_reported(shop: ScratchProject) -> None:
-    told = told_person(shop.run(HIDDEN, agent_id="a9", agent_type="no-such-agent")[1])
-    assert "subagent no-such-agent" in told
-    assert "src/app.py" in told
-    (shop.path / "scripts/evil.sh").write_text("echo y > src/app.py\n")
-    assert shop.run(HIDDEN, agent_id="a9", agent_type="other-plugin:writer") == ({}, {})
+def test_a_change_while_a_delegation_that_may_write_is_open_is_only_noted(shop: ScratchProject) -> None:
+    shop.hook("PreToolUse", "Agent", {"subagent_type": "backend-specialist", "prompt": "p"}, "toolu_agent")
+    told = told_person(shop.run(HIDDEN)[1])
+    assert "src/app.py changed while a delegation that may write was open" in told
+    shop.hook("PostToolUse", "Agent", {}, "toolu_agent", tool_response={"status": "completed", "agentId": "a1"})
+    (shop.path / "src/app.py").write_text("VALUE = 5\n")
+    assert "without permission" in told_person(shop.run(HIDDEN)[1])
+
+
+def test_a_subagents_command_is_not_judged(shop: ScratchProject) -> None:
+    assert shop.run("echo x > src/app.py", agent_id="a1", agent_type="code-explorer") == ({}, {})

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from support.in_process import Ran, Remit, command_runner
 
@@ -15,11 +14,8 @@ from remit.clients.hooks.hook_events import handle_event
 from remit.clients.hooks.results import keep_result
 from remit.gate.declarations import KINDS
 from remit.gate.delegations import close_delegation, link_delegation, open_delegation
-from remit.gate.record_store import open_store, store_path
-from remit.gate.rule_texts import RULES
+from remit.gate.record_store import store_path
 from remit.gate.session_store import open_session, read_session
-from remit.reports.gate_sessions import DecisionShape
-from remit.reports.layout import schema_of
 from remit.testing import result
 
 READ = {"tool_name": "Read", "tool_input": {"file_path": "src/long.py"}}
@@ -49,75 +45,11 @@ def remit(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 def hook(project: Path, payload: dict[str, Any], session: str = "s1", call: str = "toolu_01") -> Any:
     """The client makes a call."""
     more = {"hook_event_name": "PreToolUse", "session_id": session, "cwd": str(project), "tool_use_id": call}
-    return handle_event({**more, **payload}, project=str(project))
-
-
-class TestCheck:
-    def test_it_answers_in_the_fixed_shape_and_leaves_nothing_behind(self, remit: Remit, project: Path) -> None:
-        before = sorted(project.rglob("*"))
-        found = remit("gate", "check", given={**SED, "cwd": str(project), "session_id": "s1", "unknown": [1]})
-        assert found.code == 0
-        assert list(found.json) == [
-            *("schema", "decision", "mode", "would", "rule", "reason", "delegate_to", "exception", "window")
-        ]
-        jsonschema.validate(found.json, schema_of(DecisionShape))
-        assert (found.json["decision"], found.json["rule"]) == ("deny", "edit-code")
-        assert found.json["delegate_to"] == "backend-specialist"
-        assert sorted(project.rglob("*")) == before
-
-    def test_it_judges_as_in_the_payloads_session_without_counting(self, remit: Remit, project: Path) -> None:
-        for number in range(4):
-            (project / f"src/{number}.py").write_text("x\n")
-        for number in range(3):
-            hook(project, {"tool_name": "Read", "tool_input": {"file_path": f"src/{number}.py"}}, call=f"t{number}")
-        store = open_store(str(project / ".remit/gate"))
-        kept = store.trusted("session", "s1")
-        fourth = {"tool_name": "Read", "tool_input": {"file_path": "src/3.py"}, "session_id": "s1"}
-        for payload, words, rule in (
-            (fourth, (), "lookup-files"),
-            ({**fourth, "session_id": "another"}, (), None),
-            ({**fourth, "session_id": "another"}, ("--session", "s1"), "lookup-files"),
-        ):
-            found = remit("gate", "check", *words, given=payload).json
-            assert found["rule"] == rule
-        assert found["window"] == {"files": 3, "lines": 3}
-        assert store.trusted("session", "s1") == kept
-
-    def test_it_is_set_by_the_configuration(self, remit: Remit, project: Path) -> None:
-        (project / "remit.toml").write_text('[gate]\nmode = "observe"\n')
-        found = remit("gate", "check", given=SED).json
-        assert (found["decision"], found["would"], found["mode"]) == ("allow", "deny", "observe")
-        (project / "remit.toml").write_text('[gate]\nmode = "obsrve"\n')
-        wrong = remit("gate", "check", given=SED)
-        assert (wrong.code, wrong.out) == (2, "")
-        assert "remit.toml: gate.mode must be one of verify, standard, strict, observe" in wrong.err
-
-    def test_a_subagents_tools_are_those_of_its_definition(self, remit: Remit, project: Path) -> None:
-        (project / ".claude/agents").mkdir(parents=True)
-        (project / ".claude/agents/reader.md").write_text("---\nname: reader\ntools: Read\n---\nRead.\n")
-        hook(project, READ)  # the first hook compiles the project
-        found = remit("gate", "check", given={**SED, "agent_id": "a1", "agent_type": "reader"}).json
-        assert found["rule"] == "tool-limits"
-
-    @pytest.mark.parametrize("given", [b"", b"{", b"[]", b"{}", b'{"tool_name": 5}', b"\xff\xfe", b"[" * 50_000])
-    def test_an_invalid_payload_is_an_error_of_one_line(self, remit: Remit, given: bytes) -> None:
-        found = remit("gate", "check", given=given)
-        assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
-
-    def test_for_people_it_is_a_few_lines(self, remit: Remit) -> None:
-        found = remit("gate", "check", "--format", "text", given=SED)
-        assert found.out.startswith("deny  edit-code\n  src/long.py is code")
-        assert "delegate to: backend-specialist" in found.out
-
-    def test_the_end_of_a_turn_waits_for_open_delegations(self, remit: Remit, project: Path) -> None:
-        with open_session(folder_of(str(project)), "s1") as state:
-            open_delegation(state, "d1", "qa-engineer")
-        found = remit("gate", "check", given={"hook_event_name": "Stop", "session_id": "s1"}).json
-        assert (found["decision"], found["rule"]) == ("deny", "synthesize-early")
+    return handle_event({**more, **payload}, project=str(project), mode="orchestrator")
 
 
 class TestAsking:
-    @pytest.mark.parametrize("words", [["log"], ["status"], ["why"], ["declare", "edit", "a", "--why", "x"]])
+    @pytest.mark.parametrize("words", [["log"], ["status"], ["declare", "edit", "a", "--why", "x"]])
     def test_without_a_session_it_explains_how_to_get_one(self, remit: Remit, project: Path, words: list[str]) -> None:
         found = remit("gate", *words)
         assert (found.code, found.out) == (2, "")
@@ -137,29 +69,6 @@ class TestAsking:
         assert [entry["rule"] for entry in found["decisions"]] == ["lookup-lines", "edit-code"]
         assert found["denied"] == {"lines": 500, "tokens": 5000}
 
-    def test_why_explains_one_with_what_to_do_instead(self, remit: Remit, project: Path) -> None:
-        hook(project, READ, call="toolu_01")
-        hook(project, SED, call="toolu_02")
-        assert remit("gate", "why").out.startswith("deny  edit-code  Bash")
-        for wanted in ("toolu_01", "lookup-lines"):
-            text = remit("gate", "why", wanted).out
-            assert "instead: read one section with offset and limit" in text
-            assert "estimated cost: 5,000 tokens" in text
-        found = remit("gate", "why", "toolu_01", "--format", "json").json
-        assert (found["schema"], found["rule"]["name"], found["rule"]["level"]) == (
-            "remit.gate-why/1",
-            "lookup-lines",
-            "L1",
-        )
-        assert (found["session"], found["decision"]["id"]) == ("s1", "toolu_01")
-
-    def test_every_rule_can_be_asked_for_without_a_session(self, remit: Remit) -> None:
-        for name, level, words in RULES:
-            found = remit("gate", "why", name, "--format", "json").json
-            assert found["rule"]["level"] == f"L{level}"
-            assert found["rule"]["asks"] == words
-            assert found["decision"] is None
-
     def test_a_session_is_the_last_or_named_by_how_its_id_begins(self, remit: Remit, project: Path) -> None:
         hook(project, SED, session="aaaa-1")
         hook(project, READ, session="bbbb-2")
@@ -175,7 +84,7 @@ class TestAsking:
         hook(project, READ, session="later")
         monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "mine")
         assert "session mine" in remit("gate", "status").out
-        assert remit("gate", "why", "--format", "json").json["session"] == "mine"
+        assert remit("gate", "log", "--format", "json").json["session"] == "mine"
         assert "session later" in remit("gate", "status", "--session", "later").out
         monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "fresh")
         assert (
@@ -191,7 +100,7 @@ class TestAsking:
     ) -> None:
         hook(project, SED)
         monkeypatch.chdir(project / "src")
-        assert remit("gate", "why").out.startswith("deny  edit-code")
+        assert "deny  Bash  edit-code" in remit("gate", "log").out
 
     def test_the_status_shows_results_verdicts_and_warnings(self, remit: Remit, project: Path) -> None:
         sent(project, "qa-engineer", "It is fine.", "rejected", attempt=2)
@@ -209,7 +118,6 @@ class TestAsking:
             ("code-explorer", "accept"),
         ]
         assert found["results"][0]["path"].endswith(".md")
-        assert found["results"][0]["would"] is None
 
 
 class TestDeclare:
@@ -220,7 +128,7 @@ class TestDeclare:
         state = read_session(folder_of(str(project)), "s1")
         assert state is not None
         assert state.declarations[0].why == "show me"
-        assert remit("gate", "check", given={**READ, "session_id": "s1"}).json["rule"] == "presentation-size"
+        assert "presentation-size" in str(hook(project, READ, call="toolu_02"))
         assert "declared presentation: src/long.py (show me)" in remit("gate", "status").out
 
     def test_paths_are_relative_to_the_current_folder(
@@ -373,7 +281,7 @@ class TestMergeOfASession:
             assert "\x1b" not in remit(*words).out
 
 
-@pytest.mark.parametrize("name", ["check", "declare", "log", "status", "why"])
+@pytest.mark.parametrize("name", ["declare", "log", "status"])
 def test_every_command_has_help_with_examples(remit: Remit, name: str) -> None:
     found = remit("gate", name, "--help")
     assert found.code == 0
@@ -383,4 +291,4 @@ def test_every_command_has_help_with_examples(remit: Remit, name: str) -> None:
 
 def test_alone_it_shows_its_commands(remit: Remit) -> None:
     found = remit("gate", "--help")
-    assert all(f"\n  {name} " in found.out for name in ("check", "declare", "log", "status", "why"))
+    assert all(f"\n  {name} " in found.out for name in ("declare", "log", "status"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hooking import PART, PAYLOADS, Hooks, decision_of, kind_of
 
-from remit.clients.hooks import before_call, compiling
+from remit.clients.hooks import compiling, tool_calls
 from remit.clients.hooks.hook_events import handle_event
 from remit.clients.hooks.responses import describe_error
 from remit.errors import EnvironmentBroken
@@ -116,7 +116,7 @@ def test_an_internal_error_is_shown_and_changes_nothing(
     def fail(*_: object) -> None:
         raise TypeError(SECRET)
 
-    monkeypatch.setattr(before_call, "before_tool_call", fail)
+    monkeypatch.setattr(tool_calls, "before_tool_call", fail)
     monkeypatch.setattr("remit.clients.hooks.session_events.prompt_submitted", fail)
     monkeypatch.setattr("remit.clients.hooks.main_stop.main_agent_stopping", fail)
     monkeypatch.setattr("remit.clients.hooks.subagents.subagent_started", fail)

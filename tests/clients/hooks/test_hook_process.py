@@ -53,7 +53,7 @@ def test_a_payload_of_ten_megabytes_is_answered(hooks: Hooks) -> None:
 def test_an_endless_payload_is_refused(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     import os
 
-    from remit.clients import run as clients_run
+    from remit.clients import answer_event as clients_run
     from remit.clients.hooks import payload
 
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(hooks.project))

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 #: Event, or event and tool -> module and function. Remit ignores all other events.
 HANDLERS: dict[str, tuple[str, str]] = {
-    "PreToolUse": ("before_call", "before_tool_call"),
-    "PostToolUse": ("after_call", "after_tool_call"),
+    "PreToolUse": ("tool_calls", "before_tool_call"),
+    "PostToolUse": ("tool_calls", "after_tool_call"),
     "PostToolUse Agent": ("delivery", "agent_call_returned"),
-    "PostToolUseFailure": ("after_call", "tool_call_failed"),
+    "PostToolUseFailure": ("tool_calls", "tool_call_failed"),
     "PostToolUseFailure Agent": ("delivery", "agent_call_failed"),
     "SubagentStart": ("subagents", "subagent_started"),
     "SubagentStop": ("subagents", "subagent_stopped"),

@@ -76,7 +76,7 @@ def _check_final_answer(payload: object, context: ProjectContext) -> Answer | No
     """
     answer, session = text(payload, "last_assistant_message"), text(payload, "session_id")
     known = read_session(context.folder, session)
-    if known is None or known.final_told or not answer.strip() or context.is_observing:
+    if known is None or known.final_told or not answer.strip():
         return None
     if len(answer) > MAX_CHARACTERS:
         return message(f"remit: this answer was not checked, because it has more than {MAX_CHARACTERS:,} characters")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
+from remit.clients.answer_event import run
 from remit.clients.known_clients import CLIENTS
-from remit.clients.run import run
 from remit.clients.setup.file_changes import FileChange, InstallPlan, record_file
 from remit.clients.setup.install import apply_install, install_lock, installed_mode, plan_install, status_message
 from remit.clients.setup.target import InstallTarget

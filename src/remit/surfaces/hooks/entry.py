@@ -42,7 +42,7 @@ def main() -> None:
     options = dict(zip(sys.argv[2::2], sys.argv[3::2], strict=False))
     try:
         add_packages()
-        from remit.clients.run import run
+        from remit.clients.answer_event import run
 
         run(event, options.get("--client", "claude-code"), options.get("--mode", "verify"))
     except BaseException as error:  # noqa: BLE001 - the outermost frame of a process that must not fail

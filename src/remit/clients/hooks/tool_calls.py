@@ -1,7 +1,8 @@
-"""Decide on the orchestrator's tool calls before they run, and give launches their instructions."""
+"""Decide on the orchestrator's tool calls before they run, give launches their instructions, and record effects."""
 
 from __future__ import annotations
 
+from remit.clients.hooks.payload import seconds, text
 from remit.clients.hooks.responses import (
     Answer,
     add_context,
@@ -13,9 +14,10 @@ from remit.clients.hooks.responses import (
     message,
     updated_input,
 )
-from remit.gate.decide import decide, may_change_files
+from remit.gate.decide import EDITING, READING, SHELLS, decide, may_change_files
 from remit.gate.session import SessionState
 from remit.gate.session_store import read_session
+from remit.gate.settle import settle, settle_effects
 from remit.gate.tool_use import Decision, ToolUse
 
 TYPE_CHECKING = False
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from remit.clients.hooks.project import ProjectContext
+
+#: The tools whose reads and edits are compared with what was granted.
+GRANTED = (*READING, *EDITING, *SHELLS, "Grep", "Glob")
 
 
 def before_tool_call(payload: object, context: ProjectContext) -> Answer | None:
@@ -103,3 +108,56 @@ def _launch_input(call: ToolUse, context: ProjectContext) -> Answer | None:
     if isinstance(prompt, str) and contract and contract not in prompt:
         changed["prompt"] = f"{prompt}\n\n{contract}"
     return updated_input({**call.input, **changed}) if changed else None
+
+
+def after_tool_call(payload: object, context: ProjectContext) -> Answer | None:
+    """PostToolUse of every tool except a delegation: settle it, and add the notice about a report that came."""
+    answer = _settle(payload, context)
+    from remit.clients.hooks.teams import untold_notices
+
+    notice = untold_notices(text(payload, "session_id"), context)
+    return merge(answer, add_context("PostToolUse", notice) if notice else None)
+
+
+def tool_call_failed(payload: object, context: ProjectContext) -> Answer | None:
+    """PostToolUseFailure of every tool except a delegation."""
+    # The model sees the output of a command even if the command fails.
+    return _settle(payload, context, failed=text(payload, "tool_name") not in SHELLS)
+
+
+def _settle(payload: object, context: ProjectContext, *, failed: bool = False) -> Answer | None:
+    call = ToolUse.from_payload(payload)
+    changes_files = may_change_files(call.tool)
+    if not context.settings.denies or not (changes_files or call.tool in GRANTED):
+        return None
+    event, answer = text(payload, "hook_event_name"), None
+    settings, project, folder = context.settings, context.project, context.folder
+    with context.session(call.session) as state:
+        if changes_files:
+            answer = _response_after(settle_effects(call, state, settings, project, folder), event)
+        else:
+            state.close_writer(call)
+        if call.tool in GRANTED:
+            shown, duration = _shown_output(call, payload), seconds(payload)
+            settled = settle(call, shown, duration, state, settings, project, failed=failed, folder=folder)
+            answer = merge(answer, _response_after(settled, event))
+    return answer
+
+
+def _shown_output(call: ToolUse, payload: object) -> object:
+    """Return what the model saw. A command that failed has its output in the error."""
+    values: dict[str, Any] = payload if isinstance(payload, dict) else {}
+    response = values.get("tool_response")
+    return {"stdout": values.get("error")} if response is None and call.tool in SHELLS else response
+
+
+def _response_after(decision: Decision, event: str) -> Answer | None:
+    """Return the answer after a call. A call that has run cannot be denied any more."""
+    if decision.fault:
+        return message(decision.reason)
+    if decision.decision == "allow" and decision.tells_person and decision.reason:
+        return message(f"remit: {decision.reason}")
+    if decision.decision not in ("warn", "deny"):
+        return None
+    reason = f"remit ({decision.rule}): {decision.reason}"
+    return merge(add_context(event, reason), message(reason) if decision.tells_person else None)
