@@ -74,8 +74,6 @@ def test_an_ordinary_line_is_understood(line: str) -> None:
     assert not effects.unknown, effects.why
 
 
-
-
 #: Lines that need quadratic time if they are read carelessly.
 LONG = {
     "awk print": "awk '" + "print " * 830 + "' f",

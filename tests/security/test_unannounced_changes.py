@@ -219,8 +219,6 @@ def test_a_tool_that_the_gate_does_not_know_is_compared(shop: ScratchProject) ->
         assert "src/app.py" in told_person(answer), tool
 
 
-
-
 def test_a_name_that_no_file_can_have_is_not_prose(shop: ScratchProject) -> None:
     write = {"file_path": "src/app.py\0.md", "content": "x"}
     assert decision_of(shop.hook("PreToolUse", "Write", write, "toolu_nul")) == "deny"
