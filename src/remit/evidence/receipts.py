@@ -162,66 +162,23 @@ def read_receipts(data: bytes, name: str) -> ReceiptFile:
 
 
 class FileEffects:
-    """Which files the calls wrote, deleted and showed, by the ends of their paths: roots and folders may differ."""
+    """Which files the calls wrote and deleted, by the ends of their paths: roots and folders may differ."""
 
     def __init__(self) -> None:
         self.written = FileNames()
         self.deleted = FileNames()
-        self.shown = FileNames()
-        #: Files that a call writes that failed or was cut off, so that it may have written them.
-        self.attempted = FileNames()
-        #: Written files whose change was taken back, with the command.
-        self.undone: dict[str, str] = {}
-        self._uncommitted: set[str] = set()
 
     def add(self, receipt: Receipt, position: int) -> None:
         """Add the effects of a call."""
-        if receipt.action == "run":
-            self._add_command(receipt, position)
-        elif receipt.unknown and receipt.action == "edit" and receipt.path:
-            self.attempted.add(receipt.path, position)
-        elif not receipt.failed:
-            names = self.written if receipt.action == "edit" else self.shown
-            if receipt.path:
-                self._write(receipt.path, position) if receipt.action == "edit" else names.add(receipt.path, position)
-            for name in receipt.hits:
-                self.shown.add(name, position)
-
-    def _write(self, name: str, position: int) -> None:
-        self.written.add(name, position)
-        path = name.replace("\\", "/")
-        self._uncommitted.add(path)
-        self.undone.pop(path, None)
-
-    def _add_command(self, receipt: Receipt, position: int) -> None:
-        command = receipt.command
-        is_done = not receipt.failed and receipt.exit in (0, None)
-        for name in shell_writes(command):
-            self._write(name, position) if is_done else self.attempted.add(name, position)
-        for name in shell_deletes(command):
-            (self.deleted if is_done else self.attempted).add(name, position)
-        if is_done:
-            for name, _ in shell_reads(command):
-                self.shown.add(name, position)
-            if "git" in command:
-                self._add_git(command, position)
-
-    def _add_git(self, command: str, position: int) -> None:
-        verbs = git_verbs(command)
-        if "commit" in verbs:
-            self._uncommitted.clear()
-        if "stash" in verbs and not {"checkout", "switch"}.isdisjoint(verbs):
-            return  # it changes the branch, and what was stashed belongs to the other one
-        undone = undone_changes(command)
-        chosen = self._uncommitted if undone is None else {file for name in undone for file in self._under(name)}
-        for path in tuple(chosen):
-            self.undone[path] = command
-        if "stash" in verbs and any(word in command for word in ("pop", "apply")):
-            self.undone.clear()
-
-    def _under(self, name: str) -> list[str]:
-        path = name.rstrip("/")
-        return [file for file in self._uncommitted if file == path or file.endswith(f"/{path}") or f"{path}/" in file]
+        if receipt.failed:
+            return
+        if receipt.action == "edit" and receipt.path:
+            self.written.add(receipt.path, position)
+        elif receipt.action == "run" and receipt.exit in (0, None):
+            for name in shell_writes(receipt.command):
+                self.written.add(name, position)
+            for name in shell_deletes(receipt.command):
+                self.deleted.add(name, position)
 
 
 class FileNames:
@@ -229,9 +186,6 @@ class FileNames:
 
     def __init__(self) -> None:
         self._by_name: dict[str, dict[str, int]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._by_name)
 
     def add(self, path: str, position: int) -> None:
         """Add a path."""
