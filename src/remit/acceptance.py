@@ -127,7 +127,7 @@ def judge_report(
     """
     with open_sources(repo, transcripts=transcripts, records=receipts) as sources:
         # The report is the answer of an agent: no word of it excuses a claim.
-        verdicts = check_text(text, path, replace(options, strict=True), sources)
+        verdicts = check_text(text, path, replace(options, text="report"), sources)
     decision = max((verdict.verdict for verdict in verdicts), key=_FROM_BEST_TO_WORST.index)
     return ReportJudgement(
         decision, verdicts, [_violation(fault) for verdict in verdicts for fault in verdict.violations]

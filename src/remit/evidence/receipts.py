@@ -15,7 +15,6 @@ import msgspec
 from remit.errors import UsageError
 from remit.evidence.commands import (
     changed_names,
-    git_verbs,
     only_reads,
     shell_deletes,
     shell_reads,
