@@ -12,7 +12,7 @@ import pytest
 from remit import get_definition, reload_registry, resolve
 from remit.registry.lookup import Registry, load_registry
 from remit.registry.plugins import BUILT_IN, built_in_team
-from remit.registry.resolution import open_registry
+from remit.registry.resolution import DefinitionRejected, open_registry
 from remit.registry.tools import OFFERED, AllowList
 
 Write = Callable[..., Path]
@@ -466,13 +466,12 @@ def test_the_first_thousand_files_by_path_are_read_and_the_rest_is_reported(plug
     assert registry.warnings == ("plugin 'x': 1001 files: only the first 1000 by path are read",)
 
 
-def test_the_reason_for_a_missing_name_is_its_rejected_file(plugin: Write) -> None:
+def test_a_name_whose_file_was_rejected_is_refused_with_the_reason(plugin: Write) -> None:
     folder = plugin("x", {"scout.md": "---\nname: scout\nallowed_tools: [Raed]\n---\nb"})
-    [warning] = resolve({"subagent_def": "scout"}, plugin_path=str(folder)).warnings
-    assert (
-        f"({f'{folder}/scout.md'!r} was rejected: line 3: allowed_tools: no such tool as 'Raed', did you mean 'Read'"
-        in warning
-    )
+    with pytest.raises(DefinitionRejected) as raised:
+        resolve({"subagent_def": "scout"}, plugin_path=str(folder))
+    assert f"the definition 'scout' was rejected: {f'{folder}/scout.md'!r}: line 3: " in str(raised.value)
+    assert "no such tool as 'Raed', did you mean 'Read'" in str(raised.value)
 
 
 # the registry

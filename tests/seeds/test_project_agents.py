@@ -66,7 +66,8 @@ def test_n7_a_built_in_agent_of_the_same_name_gives_way_with_a_line(project: Pat
     assert "code-explorer.md' (plugin 'agents') replaces the built-in 'code-explorer'" in printed
 
 
-def test_n7_a_configured_plugin_comes_first(project: Path) -> None:
+def test_n7_a_configured_plugin_comes_first(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REMIT_CONFIG", str(project / "remit.toml"))
     define(project, "my-agent")
     (project / "other").mkdir()
     (project / "other/my-agent.md").write_text("---\nname: my-agent\n---\nFrom the plugin.\n")
@@ -96,8 +97,8 @@ def test_i25_an_agent_of_the_contract_is_asked_for_a_report(project: Path) -> No
 
 
 def test_item9_a_typo_grants_no_tools(project: Path) -> None:
-    for command in ("run", "submit"):
-        done = remit_done(command, "code-explorr", "trace the login")
+    for options in ((), ("--detach",)):
+        done = remit_done("run", "code-explorr", "trace the login", *options)
         assert "did you mean 'code-explorer'?" in str(done.exception)
         assert "--open" in str(done.exception)
 

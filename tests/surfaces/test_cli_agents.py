@@ -272,7 +272,8 @@ def test_a_misspelt_tool_is_impossible_to_miss(remit: Remit, folder: Write) -> N
         f"[plugins] rejected {f'{path}/a.md'!r}: line 4: allowed_tools: no such tool as 'Gerp', did you mean 'Grep'?"
         in ran.err
     )
-    assert "no such definition: the defaults" in ran.out
+    assert (ran.code, ran.out) == (1, "")
+    assert "the definition 'scout' was rejected" in ran.err
 
 
 def test_a_plugin_on_the_path_changes_the_prompt_of_an_agent(

@@ -67,6 +67,8 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     command: str | None = None
     #: MCP servers of the configuration that it uses.
     mcp_servers: tuple[str, ...] = ()
+    #: It came with a checkout, so it does not choose another provider.
+    is_of_checkout: bool = False
     #: Fields that Remit does not use, as written.
     unused: dict[str, Value] = {}
     warnings: tuple[str, ...] = ()
@@ -77,12 +79,14 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.plugin}:{self.name}"
 
 
-class Rejected(msgspec.Struct, frozen=True):
+class Rejected(msgspec.Struct, frozen=True, omit_defaults=True):
     """A file with an invalid definition."""
 
     path: str
     line: int | None
     reason: str
+    #: The name that it keeps: no definition further right stands in.
+    name: str = ""
 
 
 class Skipped(msgspec.Struct, frozen=True):

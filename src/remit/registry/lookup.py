@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import PurePosixPath
 
 from rapidfuzz.distance import OSA
 
 from remit.contract.kinds import slug
 from remit.errors import did_you_mean
-from remit.registry.definition import Definition, Plugin
-from remit.registry.plugins import BUILT_IN, built_in_team, load_plugins
+from remit.registry.definition import Definition, Plugin, Rejected
+from remit.registry.plugins import BUILT_IN, CheckoutAgents, built_in_team, load_plugins
 from remit.registry.tools import AllowList
 
 #: A name that differs from a known one in at most this many letters is a typo, if it is long enough.
@@ -25,13 +24,27 @@ class Registry:
         self.plugins = tuple(plugins)
         self._first: dict[str, Definition] = {}
         self._qualified: dict[str, Definition] = {}
+        #: Name -> the first file with it that was rejected; and the same with the plugin.
+        self._rejected: dict[str, Rejected] = {}
         collisions: list[str] = []
-        for definition in self:
-            first = self._first.setdefault(slug(definition.name), definition)
-            is_copy = definition.plugin == BUILT_IN and first.body.strip() == definition.body.strip()
-            if first is not definition and not is_copy:  # `remit install` copies the team into the project
-                collisions.append(_collision(first, definition))
-            self._qualified.setdefault(_qualified(definition.plugin, definition.name), definition)
+        for plugin in self.plugins:
+            for definition in plugin.definitions:
+                name = slug(definition.name)
+                self._qualified.setdefault(_qualified(definition.plugin, definition.name), definition)
+                if name in self._rejected:
+                    continue
+                first = self._first.setdefault(name, definition)
+                if first is definition:
+                    continue
+                if definition.plugin == BUILT_IN and first.body.strip() == definition.body.strip():
+                    self._first[name] = definition  # `remit install` copies the team into the project, without tools
+                else:
+                    collisions.append(_collision(first, definition))
+            for file in plugin.rejected:
+                if slug(file.name) not in self._first:
+                    self._rejected.setdefault(slug(file.name), file)
+                if _qualified(plugin.name, file.name) not in self._qualified:
+                    self._rejected.setdefault(_qualified(plugin.name, file.name), file)
         of_plugins = (f"plugin {plugin.name!r}: {warning}" for plugin in self.plugins for warning in plugin.warnings)
         self.warnings = (*warnings, *of_plugins, *_same_names(self.plugins), *collisions)
 
@@ -44,6 +57,13 @@ class Registry:
         plugin, colon, agent = name.partition(":")
         qualified = self._qualified.get(_qualified(plugin, agent)) if colon else None
         return qualified or self._first.get(slug(name))
+
+    def rejected(self, name: str) -> Rejected | None:
+        """Return the rejected file that keeps a name or `plugin:name`; None if another definition has it."""
+        if self.get(name) is not None:
+            return None
+        plugin, colon, agent = name.partition(":")
+        return self._rejected.get(_qualified(plugin, agent) if colon else slug(name))
 
     def is_copy_of_team(self, plugin: Plugin) -> bool:
         """Return whether a folder has only copies of the built-in team, which `remit install` has made."""
@@ -58,15 +78,12 @@ class Registry:
 
     def is_hidden(self, definition: Definition) -> bool:
         """Return whether the name without the plugin finds another definition."""
-        return self._first[slug(definition.name)] is not definition
+        return self._first.get(slug(definition.name)) is not definition
 
     def why_missing(self, name: str) -> str:
         """Return the reason why a name is missing: its file was rejected, or a similar name exists; else empty."""
-        stem = slug(name.rpartition(":")[2])
-        for plugin in self.plugins:
-            for file in plugin.rejected:
-                if slug(PurePosixPath(file.path).stem) == stem:
-                    return f" ({file.path!r} was rejected: {file.reason})"
+        if (file := self.rejected(name)) is not None:
+            return f" ({file.path!r} was rejected: {file.reason})"
         return did_you_mean(slug(name[:100]), (*self._first, *self._qualified))
 
 
@@ -82,9 +99,11 @@ def misspelt(name: str, registry: Registry) -> str | None:
     return near if distance <= _LETTERS else None
 
 
-def load_registry(entries: Iterable[str], allowed: AllowList, *, with_team: bool = True) -> Registry:
-    """Load the registry of a plugin path, followed by the built-in team."""
-    plugins, warnings = load_plugins(entries, allowed)
+def load_registry(
+    entries: Iterable[str], allowed: AllowList, checkout: CheckoutAgents | None = None, *, with_team: bool = True
+) -> Registry:
+    """Load the registry of a plugin path and a checkout, followed by the built-in team."""
+    plugins, warnings = load_plugins(entries, allowed, checkout)
     return Registry([*plugins, *([built_in_team()] if with_team else [])], warnings)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path, PurePath, PurePosixPath
@@ -15,10 +16,11 @@ from remit.registry.definition import Definition, Plugin, Rejected, Skipped
 from remit.registry.fields import DefinitionFile, check_name, from_toml, read_definition
 from remit.registry.frontmatter import MalformedYaml
 from remit.registry.plugin_root import MAX_FILE, PluginRoot, entry_problem
-from remit.registry.tools import OFFERED, AllowList
+from remit.registry.tools import DESCRIBED, OFFERED, AllowList, KnownTool, find_tool
 
 #: The maximum number of definitions of one plugin.
 MAX_DEFINITIONS = 1_000
+_NAME = re.compile(r"^name:[ \t]*['\"]?([^'\"\r\n#]+)", re.MULTILINE)
 #: The name of the built-in team, which no other plugin may have.
 BUILT_IN = "built-in"
 
@@ -58,6 +60,13 @@ class InvalidManifest(Exception):
     """A plugin that is not loaded; the message is the reason."""
 
 
+class CheckoutAgents(NamedTuple):
+    """The definitions of a checkout: their folder, and the tools that the person grants by name."""
+
+    folder: str
+    granted: AllowList
+
+
 class FoundFiles(NamedTuple):
     """The definition files of a plugin in their order, and warnings."""
 
@@ -65,12 +74,17 @@ class FoundFiles(NamedTuple):
     warnings: list[str]
 
 
-def load_plugins(entries: Iterable[str], allowed: AllowList) -> tuple[list[Plugin], list[str]]:
-    """Load the plugins of a path in its order. Return them, and a warning for each entry that was not loaded."""
+def load_plugins(
+    entries: Iterable[str], allowed: AllowList, checkout: CheckoutAgents | None = None
+) -> tuple[list[Plugin], list[str]]:
+    """Load the plugins of a path in its order, then the definitions of a checkout, which only describe.
+
+    Return them, and a warning for each entry that was not loaded.
+    """
     plugins: list[Plugin] = []
     warnings: list[str] = []
     loaded: dict[str, str] = {}
-    for entry in entries:
+    for entry in (*entries, *([checkout.folder] if checkout is not None else [])):
         why = entry_problem(entry) or _folder_problem(entry)
         if why is not None:
             warnings.append(f"{entry[:300]!r} is not loaded: {why}")
@@ -86,7 +100,40 @@ def load_plugins(entries: Iterable[str], allowed: AllowList) -> tuple[list[Plugi
                 plugins.append(load_plugin(root, allowed, manifest))
             except InvalidManifest as error:
                 warnings.append(f"{name[:300]!r} is not loaded: {error}")
+    if checkout is not None:
+        own = loaded.get(os.path.realpath(checkout.folder))
+        plugins = [
+            _describing(plugin, allowed, checkout) if plugin.path == own == checkout.folder else plugin
+            for plugin in plugins
+        ]
     return plugins, warnings
+
+
+def _describing(plugin: Plugin, allowed: AllowList, checkout: CheckoutAgents) -> Plugin:
+    """Return a plugin of a checkout without what only a person grants."""
+    definitions = tuple(_without_grants(one, allowed, checkout.granted) for one in plugin.definitions)
+    return msgspec.structs.replace(plugin, definitions=definitions)
+
+
+def _without_grants(definition: Definition, allowed: AllowList, granted: AllowList) -> Definition:
+    own = AllowList((*DESCRIBED, *map(str, granted)))
+    named = definition.tools if definition.tools is not None else tuple(map(str, allowed.default))
+    tools = tuple(name for name in named if (tool := find_tool(name, allowed.own)) is not None and own.granted(tool))
+    withheld = [] if definition.tools is None else [name for name in named if name not in tools]
+    warnings = [f"{name} is withheld from a definition of a checkout; add it to `allow_tools`" for name in withheld]
+    if definition.runner not in (None, "model"):
+        warnings.append(f"the runner {definition.runner!r} is not taken from a checkout")
+    servers = tuple(name for name in definition.mcp_servers if granted.granted(KnownTool(f"mcp__{name}")))
+    warnings += [f"the MCP server {name!r} is withheld" for name in definition.mcp_servers if name not in servers]
+    return msgspec.structs.replace(
+        definition,
+        tools=tools,
+        runner=None,
+        command=None,
+        mcp_servers=servers,
+        is_of_checkout=True,
+        warnings=(*definition.warnings, *warnings),
+    )
 
 
 def plugins_in(root: PluginRoot) -> list[tuple[PluginRoot, Manifest | None]]:
@@ -187,17 +234,17 @@ class _PluginReader:
         try:
             data = self._root.read(path)
         except OSError as error:
-            self.rejected.append(Rejected(name, None, f"it cannot be read: {error.strerror}"))
+            self.rejected.append(Rejected(name, None, f"it cannot be read: {error.strerror}", _stem(path)))
             return
         if len(data) > MAX_FILE:
-            self.rejected.append(Rejected(name, None, f"larger than {MAX_FILE >> 10} KiB: shorten it"))
+            self.rejected.append(Rejected(name, None, f"larger than {MAX_FILE >> 10} KiB: shorten it", _stem(path)))
             return
-        file = DefinitionFile(self._plugin, name, PurePosixPath(path).stem.removesuffix(".agent"))
+        file = DefinitionFile(self._plugin, name, _stem(path))
         try:
             data = from_toml(data) if path.endswith(".toml") else data
             definition = read_definition(data, file, self._allowed)
         except MalformedYaml as error:
-            self.rejected.append(Rejected(name, error.line, str(error)))
+            self.rejected.append(Rejected(name, error.line, str(error), _stated_name(data) or _stem(path)))
             return
         if definition is None:
             self.skipped.append(Skipped(name, "it has no frontmatter, so it is not a definition"))
@@ -210,6 +257,16 @@ class _PluginReader:
             self.warnings.append(
                 f"{definition.path!r} is not used: {first.path!r} already defines {definition.name!r} in this plugin"
             )
+
+
+def _stem(path: str) -> str:
+    return PurePosixPath(path).stem.removesuffix(".agent")
+
+
+def _stated_name(data: bytes) -> str:
+    """Return the name that an invalid definition states."""
+    found = _NAME.search(data[:MAX_FILE].decode("utf-8", "replace"))
+    return found[1].strip() if found is not None and slug(found[1]) else ""
 
 
 def read_manifest(root: PluginRoot) -> Manifest:
@@ -253,7 +310,7 @@ def _parse_manifest(layout: PluginLayout, data: bytes) -> Manifest:
 
 
 def _name_problem(name: str) -> str | None:
-    if name.strip().lower() == BUILT_IN:
+    if slug(name) == BUILT_IN:
         return f"the name {BUILT_IN!r} is reserved for the built-in team: choose another"
     if ":" in name:
         return f"the name {name[:64]!r} contains a colon, which separates plugin and agent"

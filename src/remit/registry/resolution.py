@@ -37,6 +37,7 @@ from remit.registry.definition import (
     Origin,
     Plugin,
     Policy,
+    Rejected,
     Source,
     as_request,
 )
@@ -44,7 +45,7 @@ from remit.registry.fields import MAX_AMOUNT, MAX_TURNS
 from remit.registry.frontmatter import trim_body
 from remit.registry.lookup import Registry, load_registry
 from remit.registry.model_names import INHERIT, TABLE, full_name
-from remit.registry.plugins import BUILT_IN
+from remit.registry.plugins import BUILT_IN, CheckoutAgents
 from remit.registry.tools import (
     EVERY_TOOL,
     AllowList,
@@ -79,6 +80,15 @@ class ResolveDefaults(NamedTuple):
     models: Mapping[str, str]
     kinds: Mapping[str, str]
     tools_from: Origin = "default"
+
+
+class DefinitionRejected(UsageError):
+    """A definition that was rejected at load: nothing stands in for it."""
+
+    exit_code = 1
+
+    def __init__(self, name: str, file: Rejected) -> None:
+        super().__init__(f"the definition {name[:100]!r} was rejected: {file.path!r}: {file.reason}")
 
 
 class RequestRefused(UsageError):
@@ -170,7 +180,7 @@ class _Resolution:
             # An orchestrator answers a person, not in the form of the contract.
             contract=""
             if runner == ORCHESTRATOR or self._has_no_contract
-            else instructions(kind, profile, definition.name if definition else ""),
+            else instructions(kind, profile, definition.name if definition else "Subagent"),
             tools=tuple(dict.fromkeys(map(str, tools))),
             tools_from=tools_from,
             withheld=tuple(dict.fromkeys(map(_encodable, self._withheld))),
@@ -192,13 +202,15 @@ class _Resolution:
 
     @property
     def _has_no_contract(self) -> bool:
-        """Whether the answer is not a report: the job or the definition states so, or the definition states nothing.
+        """Whether the answer is not a report: the job or the definition states so, or neither asks for one.
 
         A profile in the job asks for a report of any definition.
         """
         request, definition = self._request, self._definition
-        if request.contract is not None or request.profile is not None or definition is None:
+        if request.contract is not None or request.profile is not None:
             return request.contract == NO_CONTRACT
+        if definition is None:
+            return request.kind is None and self._runner == MODEL
         if definition.contract is not None:
             return definition.contract == NO_CONTRACT
         is_stated = request.kind or definition.kind or definition.profile or self._defaults.kinds.get(definition.name)
@@ -220,6 +232,8 @@ class _Resolution:
             return None
         definition = registry.get(name)
         if definition is None:
+            if (file := registry.rejected(name)) is not None and not is_submission:
+                raise DefinitionRejected(name, file)
             why = registry.why_missing(name)
             if is_submission:
                 self._object(f"there is no definition {name[:100]!r} here", "the worker of the job looks it up", why)
@@ -257,13 +271,24 @@ class _Resolution:
         stated = self._definition.model if self._definition else None
         names: tuple[tuple[str | None, Origin], ...] = ((self._request.model, "job"), (stated, "definition"))
         for name, origin in names:
-            if name and (name.strip().lower() != INHERIT or INHERIT in defaults.models):
+            if origin == "definition" and self._is_of_another_provider(name):
+                text = f"the model {str(name)[:100]!r} is of another provider, so it is not taken from a checkout"
+                self._warnings.append(text)
+            elif name and (name.strip().lower() != INHERIT or INHERIT in defaults.models):
                 full = full_name(name, defaults.models)
                 if ":" not in full:
                     near = did_you_mean(name, {**TABLE, **defaults.models})
                     self._object(f"the model {name[:100]!r} is unknown", "it is used as written", near)
                 return full, origin
         return full_name(defaults.model, defaults.models), defaults.model_from
+
+    def _is_of_another_provider(self, name: str | None) -> bool:
+        """Return whether a definition of a checkout names a model of another provider than the person's."""
+        definition = self._definition
+        if name is None or definition is None or not definition.is_of_checkout or name in self._defaults.models:
+            return False
+        full, own = (full_name(each, self._defaults.models) for each in (name, self._defaults.model))
+        return ":" in full and full.partition(":")[0] != own.partition(":")[0]
 
     def _limits(self) -> tuple[Limits, dict[str, Origin]]:
         values: dict[str, Any] = {}
@@ -444,7 +469,7 @@ def get_definition(name: str) -> Definition | None:
 
 def _current(configured: Configuration) -> Registry:
     if not _loaded:
-        _loaded.append(open_registry(configured["plugin_path"], allow_list(configured, None)))
+        _loaded.append(configured_registry(configured))
     return _loaded[0]
 
 
@@ -456,14 +481,39 @@ def current_registry() -> Registry:
 def reload_registry() -> Registry:
     """Read the plugins again, and replace the registry of this process if that succeeds."""
     configured = load()
-    _loaded[:] = [open_registry(configured["plugin_path"], allow_list(configured, None))]
+    _loaded[:] = [configured_registry(configured)]
     return _loaded[0]
 
 
-def open_registry(plugin_path: str | Iterable[str], allowed: AllowList, *, print_problems: bool = True) -> Registry:
+def checkout_agents(configured: Configuration) -> CheckoutAgents | None:
+    """Return the definitions of the checkout, with the tools that the person grants by name; None without any."""
+    folder = configured.checkout_agents
+    return CheckoutAgents(folder, AllowList(configured["allow_tools"])) if folder is not None else None
+
+
+def quiet_registry(configured: Configuration) -> Registry:
+    """Return the registry of the configuration, and print nothing."""
+    return load_registry(configured["plugin_path"], allow_list(configured, None), checkout_agents(configured))
+
+
+def configured_registry(
+    configured: Configuration, allowed: AllowList | None = None, *, print_problems: bool = True
+) -> Registry:
+    """Load the registry of the configuration, and print the plugins and problems as `open_registry` does."""
+    entries, allowed = configured["plugin_path"], allowed or allow_list(configured, None)
+    return open_registry(entries, allowed, checkout_agents(configured), print_problems=print_problems)
+
+
+def open_registry(
+    plugin_path: str | Iterable[str],
+    allowed: AllowList,
+    checkout: CheckoutAgents | None = None,
+    *,
+    print_problems: bool = True,
+) -> Registry:
     """Load the registry of a path. Print the plugins and, with `print_problems`, their problems on standard error."""
     entries = split_path(plugin_path) if isinstance(plugin_path, str) else list(plugin_path)
-    registry = load_registry(entries, allowed)
+    registry = load_registry(entries, allowed, checkout)
     for plugin in (known for known in registry.plugins if known.name != BUILT_IN):
         if not registry.is_copy_of_team(plugin):
             print_notice(_loaded_line(plugin))

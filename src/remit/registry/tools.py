@@ -18,6 +18,8 @@ OFFERED = (
     *("Read", "Grep", "Glob", "LS", "GitLog", "GitDiff", "GitShow", "GitBlame"),
     *("Edit", "Write", "Bash"),
 )
+#: The tools that a definition of a checkout may have without a word of the person.
+DESCRIBED = tuple(name for name in OFFERED if name != "Bash")
 #: Further tools of Claude Code. They are known names, so they are not reported as typing mistakes.
 _CLIENT = (
     *("Agent", "AskUserQuestion", "BashOutput", "EnterPlanMode", "ExitPlanMode", "EnterWorktree", "ExitWorktree"),

@@ -54,7 +54,7 @@ def agents_shape(plugins: Iterable[Plugin], warnings: Sequence[str]) -> AgentsSh
             )
             for definition in definitions
         ],
-        rejected=[file for plugin in loaded for file in plugin.rejected],
+        rejected=[msgspec.structs.replace(file, name="") for plugin in loaded for file in plugin.rejected],
         skipped=[file for plugin in loaded for file in plugin.skipped],
         warnings=[*warnings, *definition_warnings],
     )

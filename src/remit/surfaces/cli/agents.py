@@ -149,8 +149,9 @@ def check(path: Path, allow_tools: str | None, form: str, *, fix: bool) -> int:
 
 
 def _registry(plugin_path: str | None, names: list[str] | None, *, print_problems: bool = True) -> Registry:
-    path = plugin_path if plugin_path is not None else load()["plugin_path"]
-    return resolution.open_registry(path, _allowed(names), print_problems=print_problems)
+    if plugin_path is None:
+        return resolution.configured_registry(load(), _allowed(names), print_problems=print_problems)
+    return resolution.open_registry(plugin_path, _allowed(names), print_problems=print_problems)
 
 
 def _allowed(names: list[str] | None) -> AllowList:

@@ -18,8 +18,8 @@ from remit.clients.known_clients import CLIENTS, client_facts
 from remit.configuration import SETTINGS, Configuration, Value, find_file, load
 from remit.dispatch.health import HealthFact, health_facts
 from remit.dispatch.worker_settings import load_settings
-from remit.registry.lookup import Registry, load_registry
-from remit.registry.resolution import allow_list
+from remit.registry.lookup import Registry
+from remit.registry.resolution import quiet_registry
 from remit.reports.formats import format_json
 from remit.reports.health_text import health_lines, settings_lines
 from remit.reports.layout import Line, Piece
@@ -87,7 +87,7 @@ def _without_password(settings: Configuration) -> Configuration:
 def _facts(settings: Configuration, notice: SlowNotice) -> list[HealthFact]:
     """Return the results of all checks; the notice names the one that runs."""
     notice.update("checking the definitions")
-    facts = [_definitions(load_registry(settings["plugin_path"], allow_list(settings, None)))]
+    facts = [_definitions(quiet_registry(settings))]
 
     async def check() -> None:
         facts.extend([fact async for fact in health_facts(settings, load_settings(settings))])

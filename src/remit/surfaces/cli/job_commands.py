@@ -183,13 +183,16 @@ def with_task(wanted: T) -> T:
     if len(words) not in (1, 2):
         raise UsageError("pass [AGENT] TASK; quote a task of several words")
     configured = load()
-    path = wanted.plugin_path if wanted.plugin_path is not None else configured["plugin_path"]
-    entries = split_path(path) if isinstance(path, str) else path
-    registry = load_registry(entries, resolution.allow_list(configured, None))
+    if wanted.plugin_path is None:
+        registry = resolution.quiet_registry(configured)
+    else:
+        registry = load_registry(split_path(wanted.plugin_path), resolution.allow_list(configured, None))
     if len(words) == 1:
         if registry.get(words[0]) is not None:
             raise UsageError(f"{words[0]!r} is the name of a definition; add the task: {words[0]} TASK")
         return msgspec.structs.replace(wanted, task=task_text(words[0]))
+    if (file := registry.rejected(words[0])) is not None:
+        raise resolution.DefinitionRejected(words[0], file)
     if not wanted.open and (near := misspelt(words[0], registry)):
         raise UsageError(
             f"there is no definition {words[0]!r}, did you mean {near!r}? With --open, the job gets the default prompt "

@@ -297,9 +297,10 @@ def plan_command(file: Path | None, resume: int | None, form: str, **options: An
     if (file is None) == (resume is None):
         raise UsageError("pass either a FILE or --resume ID")
     configured = load()
-    registry = resolution.open_registry(
-        options["plugin_path"] or configured["plugin_path"], resolution.allow_list(configured, None)
-    )
+    if options["plugin_path"]:
+        registry = resolution.open_registry(options["plugin_path"], resolution.allow_list(configured, None))
+    else:
+        registry = resolution.configured_registry(configured)
     unknown: list[str] = []
     plan = read_plan(file, registry, unknown) if file is not None else None
     if options["dry_run"] and plan is not None:

@@ -30,8 +30,7 @@ from remit.operations.jobs import AcceptedJob, queueing_of, submit_job
 from remit.orchestrate.answers import open_questions_of
 from remit.orchestrate.orchestrator_tools import orchestrator_prompt
 from remit.registry.definition import ORCHESTRATOR
-from remit.registry.lookup import load_registry
-from remit.registry.resolution import allow_list
+from remit.registry.resolution import quiet_registry
 from remit.reports.formats import format_json
 from remit.reports.job_text import event_lines, job_lines, job_shape
 from remit.reports.layout import escape_control, plain_lines
@@ -337,9 +336,7 @@ def _run_orchestrator(wanted: Run) -> int:
 async def _submit_orchestrator(
     database: Database, settings: Settings, wanted: Run, first_queue: str | None = None
 ) -> AcceptedJob:
-    configured = load()
-    # It may delegate to the definitions of the plugin path and to the team.
-    registry = load_registry(configured["plugin_path"], allow_list(configured, None))
+    registry = quiet_registry(load())  # it may delegate to the definitions of the plugin path and to the team
     limits = {name: getattr(wanted, f"max_{name}") for name in ("tokens", "cost", "seconds")}
     request: dict[str, Any] = {
         "prompt": task_text(wanted.words[1]),
