@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from measure import Bench, NotMeasured
 
-from remit.merging.merge import merge_reports
+from remit.merging.merge import merge
 from remit.merging.merge_data import MergeSettings, Opinion, Report, ReportedFinding
 from remit.reports.merge.html import merge_html
 
@@ -45,12 +45,11 @@ def report_page(findings: int) -> str:
         )
         for at in range(findings)
     )
-    merge = merge_reports(
-        [Report(agent="tool", status="SUCCESS", verdict="accept", rows=rows)], MergeSettings(threshold=0)
-    )
-    if merge.counts.findings != findings:
-        raise AssertionError(f"{merge.counts.findings:,} findings instead of {findings:,}")
-    return merge_html(merge)
+    report = Report(agent="tool", status="SUCCESS", verdict="accept", rows=rows)
+    merged = merge([report], MergeSettings(threshold=0))
+    if merged.counts.findings != findings:
+        raise AssertionError(f"{merged.counts.findings:,} findings instead of {findings:,}")
+    return merge_html(merged)
 
 
 def _opened(browser: Browser, file: Path) -> float:

@@ -42,7 +42,7 @@ SEPARATE_MODULES: dict[str, str] = {}
 #: Names that say nothing about the content.
 VAGUE_NAMES = {"utils", "util", "common", "helpers", "helper", "core", "manager", "misc"}
 #: Module names that occur in several packages, because the modules treat the same thing in different layers.
-SHARED_MODULE_NAMES = {"audit", "contract", "jobs", "merge", "setup", "transcript", "translate"}
+SHARED_MODULE_NAMES = {"audit", "contract", "findings", "jobs", "merge", "setup", "transcript", "translate"}
 #: Class names that occur in several packages, and what they are.
 SHARED_CLASS_NAMES = {
     "Delegation": "a row of a plan in the database; the gate's record of a session",

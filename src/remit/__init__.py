@@ -9,10 +9,9 @@ TYPE_CHECKING = False  # type checkers treat it as true; importing `typing` is s
 if TYPE_CHECKING:
     from typing import Any
 
-    from remit.api import check, check_all, verify
+    from remit.api import check, check_all, merge, verify
     from remit.checking import Verdict
     from remit.merging.merge_data import Merge
-    from remit.merging.merge_documents import merge
     from remit.orchestrate.delegating import delegate, fan_out, run_plan, submit
     from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan
     from remit.registry.definition import Brief, Definition, JobRequest
@@ -55,7 +54,7 @@ _MODULES = {
     "delegate": "remit.orchestrate.delegating",
     "fan_out": "remit.orchestrate.delegating",
     "get_definition": "remit.registry.resolution",
-    "merge": "remit.merging.merge_documents",
+    "merge": "remit.api",
     "reload_registry": "remit.registry.resolution",
     "resolve": "remit.registry.resolution",
     "run_plan": "remit.orchestrate.delegating",

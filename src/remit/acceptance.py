@@ -62,13 +62,8 @@ class ReportJudgement(msgspec.Struct, frozen=True):
 
     @property
     def breaks_only_form(self) -> bool:
-        """Whether its claims hold, under the right name and with a status: only its form is wrong.
-
-        A report without a title has no status either; it needs a location that holds.
-        """
-        rules = {violation["rule"] for violation in self.violations if violation["level"] == "L1"}
-        untitled = [verdict for verdict in self.verdicts if not verdict.document.result.status]
-        return not rules & _WITHHOLDING and all(any(holding_lines(verdict).values()) for verdict in untitled)
+        """Whether its claims hold, under the right name and with a status: only its form is wrong."""
+        return breaks_only_form(self.verdicts)
 
     @property
     def reasons_for_review(self) -> list[str]:
@@ -138,6 +133,16 @@ def unverified_report(reason: str, options: Options, *, path: str = "-") -> Repo
     """Return the judgement on a report that was not checked: it is not accepted."""
     verdict = check_document(refused(f"it was not verified, because {reason}"), path, options, Sources())
     return ReportJudgement("reject", [verdict], [_violation(violation) for violation in verdict.violations])
+
+
+def breaks_only_form(verdicts: Sequence[Verdict]) -> bool:
+    """Return whether the claims of results hold, under the right name and with a status: only their form is wrong.
+
+    A report without a title has no status either; it needs a location that holds.
+    """
+    rules = {violation.rule for verdict in verdicts for violation in verdict.violations if violation.level == "L1"}
+    untitled = [verdict for verdict in verdicts if not verdict.document.result.status]
+    return not rules & _WITHHOLDING and all(any(holding_lines(verdict).values()) for verdict in untitled)
 
 
 def verified_part(text: str, verdicts: Sequence[Verdict]) -> str:

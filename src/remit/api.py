@@ -1,8 +1,8 @@
-"""The Python functions `remit.check`, `remit.check_all` and `remit.verify`."""
+"""The Python functions `remit.check`, `remit.check_all`, `remit.verify` and `remit.merge`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -12,6 +12,9 @@ from remit.clients.transcripts.reading import read_transcripts
 from remit.errors import UsageError
 from remit.evidence.receipts import Receipt
 from remit.evidence.sources import Sources, open_sources
+from remit.merging import merge as merging
+from remit.merging.inputs import Mergeable
+from remit.merging.merge_data import Merge, MergeSettings, Policy
 from remit.verifying import OPTIONS
 from remit.workspace.safe_git import root_above
 
@@ -119,3 +122,24 @@ def _sources_for(repo: Path, rev: str | None, receipts: Receipts) -> Sources:
     except msgspec.ValidationError as error:
         raise UsageError(f"the receipts do not follow remit.receipts/1: {error}") from error
     return open_sources(repo, rev=rev, records=records)
+
+
+def merge(
+    results: Iterable[Mergeable],
+    *,
+    repo: str | Path | None = None,
+    profile: str = "v2",
+    threshold: float | None = None,
+    policy: Policy = "mean",
+    weights: Mapping[str, float] | None = None,
+    expect: Sequence[str] = (),
+) -> Merge:
+    """Merge results into one report: texts, files, verdicts, and earlier merges.
+
+    Results are checked against the checkout `repo`, else that of the current directory. `weights` is expertise by
+    agent or `agent/category`. The default threshold is 75, or that of an earlier merge that is the only input.
+    """
+    settings = MergeSettings(threshold=threshold, policy=policy, weights=dict(weights or {}), expect=tuple(expect))
+    root = Path(repo) if repo is not None else root_above(Path.cwd()) or Path.cwd()
+    with open_sources(root) as sources:
+        return merging.merge(results, settings, options=Options(profile=profile), sources=sources)

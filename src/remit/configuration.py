@@ -120,7 +120,13 @@ SETTINGS: tuple[Setting, ...] = (
         "sets",
     ),
     Setting("verify.exclude", "list", [], "globs of documents that `remit verify` leaves out", "sets"),
-    Setting("merge.threshold", "number", 80, "keep findings of at least this confidence", "lowers"),
+    Setting(
+        "merge.threshold",
+        "number",
+        75,
+        "keep findings whose score, combined or of one agent, is at least this",
+        "lowers",
+    ),
     Setting(
         "merge.policy",
         "text",
@@ -128,13 +134,7 @@ SETTINGS: tuple[Setting, ...] = (
         "how the scores of agents that agree are combined: mean, max or floor",
         "sets",
     ),
-    Setting(
-        "merge.window", "number", 0, "findings that are at most this many lines apart count as one location", "sets"
-    ),
     Setting("merge.weights", "numbers", {}, "expertise: agent or agent/category = weight", "sets"),
-    Setting(
-        "merge.expertise", "number", 1, "the weight of an agent in the categories of its definition's expertise", "sets"
-    ),
     Setting("merge.categories", "table", {}, "categories of other tools' rules: rule or pattern = category", "sets"),
     Setting("paths.code", "list", [], "more globs of files that are code, whatever else they match", "adds"),
     Setting("paths.tests", "list", [], "more globs of tests", "adds"),

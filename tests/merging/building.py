@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import strategies as st
 
 from remit.contract.findings import Severity
-from remit.merging.merge_data import Opinion, Report, ReportedFinding, ReportedStatement
+from remit.merging.content import ComplianceRow, Sections
+from remit.merging.merge_data import Opinion, Report, ReportedFinding
 
 AGENTS = ("security-auditor", "qa-engineer", "code-explorer", "ruff", "bandit")
 
@@ -26,9 +28,9 @@ def row(
     fingerprint: str = "",
     details: str = "",
     claimed: float | None = None,
-    claimed_line: int | None = None,
-    evidence: str = "",
+    failure: str = "",
     flags: tuple[str, ...] = (),
+    accepted: bool = True,
     rule: str = "",
     reason: str = "",
 ) -> ReportedFinding:
@@ -39,12 +41,9 @@ def row(
         confidence=score,
         line=line,
         title=title,
+        claimed=None if unscored else score if claimed is None else claimed,
         details=details,
-        claimed_line=claimed_line,
-        claimed_confidence=claimed,
-        evidence=evidence,
-        flags=(*flags, *(["unscored"] if unscored else [])),
-        rule=rule,
+        rule=rule or msgspec.UNSET,
     )
     return ReportedFinding(
         opinion=opinion,
@@ -52,15 +51,19 @@ def row(
         end_line=end,
         category=category,
         verified=verified,
+        flags=flags,
+        accepted=accepted,
         fingerprint=fingerprint,
+        failure=failure,
         reason=reason,
     )
 
 
 def report(
-    agent: str, *rows: ReportedFinding, status: str = "SUCCESS", statements: tuple[ReportedStatement, ...] = ()
+    agent: str, *rows: ReportedFinding, status: str = "SUCCESS", compliance: dict[str, str] | None = None
 ) -> Report:
-    return Report(agent=agent, status=status, verdict="accept", rows=rows, statements=statements)
+    table = tuple(ComplianceRow(agent, standard, said, "") for standard, said in (compliance or {}).items())
+    return Report(agent=agent, status=status, verdict="accept", rows=rows, sections=Sections(compliance=table))
 
 
 def rows(agent: str) -> st.SearchStrategy[ReportedFinding]:
@@ -73,20 +76,20 @@ def rows(agent: str) -> st.SearchStrategy[ReportedFinding]:
     return st.builds(
         build,
         line=lines,
-        length=st.one_of(st.none(), st.integers(1, 12)),
+        length=st.one_of(st.none(), st.integers(1, 14)),
         score=st.floats(0, 100).map(lambda score: round(score, 2)),
         path=st.sampled_from([None, "a.py", "b.py"]),
         category=st.sampled_from(["quality", "security"]),
         severity=st.sampled_from([None, "critical", "important", "minor"]),
         title=st.sampled_from(["A bug", "Another", "x | y", "<b>", "a bug in the cart", "search", "slow search", ""]),
         name=st.sampled_from(["", "QA-001", "SEC-002"]),
-        verified=st.sampled_from([None, True, False]),
+        verified=st.sampled_from([None, True]),
         unscored=st.booleans(),
         fingerprint=st.sampled_from(["", "", "abc", "def"]),
         details=st.sampled_from(["", "why", "how\nand why", "how\n\nwhy"]),
         claimed=st.sampled_from([None, None, 90.0]),
-        claimed_line=st.sampled_from([None, None, 44]),
-        evidence=st.sampled_from(["", "", "there is no such file"]),
+        failure=st.sampled_from(["", "", "", "there is no such file"]),
+        accepted=st.booleans(),
         flags=st.sampled_from([(), ("relocated",), ("revise",)]),
         rule=st.sampled_from(["", "", "E501", "S608"]),
         reason=st.sampled_from(["", "", "", "suppressed"]),
@@ -99,10 +102,8 @@ def reports(draw: st.DrawFn) -> list[Report]:
     for _ in range(draw(st.integers(0, 5))):
         agent = draw(st.sampled_from(AGENTS))
         agent_rows = draw(st.lists(rows(agent), max_size=6))
-        statements = tuple(
-            ReportedStatement(
-                agent, "compliance", draw(st.sampled_from(["tokens", "logs"])), draw(st.sampled_from(["PASS", "FAIL"]))
-            )
+        compliance = tuple(
+            ComplianceRow(agent, draw(st.sampled_from(["tokens", "logs"])), draw(st.sampled_from(["PASS", "FAIL"])), "")
             for _ in range(draw(st.integers(0, 2)))
         )
         made.append(
@@ -111,8 +112,7 @@ def reports(draw: st.DrawFn) -> list[Report]:
                 status=draw(st.sampled_from(["SUCCESS", "PARTIAL", "FAILED"])),
                 verdict=draw(st.sampled_from(["accept", "revise", "reject", None])),
                 rows=tuple(agent_rows),
-                statements=statements,
-                confidence=draw(st.one_of(st.none(), st.floats(0, 100))),
+                sections=Sections(compliance=compliance),
             )
         )
     return made

@@ -10,9 +10,10 @@ import pytest
 
 import remit
 from remit.errors import UsageError
+from remit.merging.filters import Narrowing
 from remit.merging.inputs import failed_report, with_error
-from remit.merging.merge import hide_baseline, merge_reports, only_changed
-from remit.merging.merge_data import Merge, MergedFinding, MergeSettings
+from remit.merging.merge import merge as merge_all
+from remit.merging.merge_data import Merge, MergedFinding
 
 ROOT = Path(__file__).parents[2]
 INPUTS = sorted((ROOT / "examples/reviews/inputs").iterdir())
@@ -37,7 +38,7 @@ def finding_of(merge: Merge, name: str, agent: str) -> MergedFinding:
 def test_the_examples_merge_into_the_documented_counts(merge: Merge) -> None:
     counts = merge.counts
     assert (merge.status, merge.decision) == ("SUCCESS", "review")
-    assert (counts.inputs, counts.findings, counts.conflicts, counts.dropped) == (6, 13, 4, 4)
+    assert (counts.inputs, counts.findings, counts.failed, counts.conflicts, counts.dropped) == (6, 12, 3, 4, 2)
     assert [(conflict.kind, conflict.finding) for conflict in merge.conflicts if conflict.kind == "compliance"] == [
         ("compliance", "OWASP A02 Cryptographic Failures")
     ]
@@ -47,18 +48,18 @@ def test_the_examples_merge_into_the_documented_counts(merge: Merge) -> None:
 def test_a_quote_elsewhere_moves_its_finding_and_costs_ten_points(merge: Merge) -> None:
     finding = finding_of(merge, "SEC-004", "security-auditor")
     (opinion,) = [opinion for opinion in finding.opinions if opinion.id == "SEC-004"]
-    assert opinion.claimed_line == 44
     assert opinion.line != 44
-    assert opinion.claimed_confidence is not None
-    assert opinion.confidence == opinion.claimed_confidence - 10
-    assert "relocated" in opinion.flags
+    assert opinion.claimed is not None
+    assert opinion.confidence == opinion.claimed - 10
+    assert "Stated at" in opinion.details
+    assert "relocated" in finding.flags
 
 
-def test_a_missing_file_fails_the_evidence_and_a_critical_finding_is_kept(merge: Merge) -> None:
-    finding = finding_of(merge, "SEC-006", "security-auditor")
-    assert finding in merge.findings
-    assert finding.verified is False
-    assert finding.opinions[0].evidence
+def test_a_row_of_a_missing_file_is_no_finding(merge: Merge) -> None:
+    (row,) = [row for row in merge.failed if row.id == "SEC-006"]
+    assert (row.agent, row.severity) == ("security-auditor", "critical")
+    assert row.why
+    assert not any(m.id == "SEC-006" for f in (*merge.findings, *merge.dropped) for m in f.members)
 
 
 def test_text_bytes_files_and_verdicts_are_the_same_input() -> None:
@@ -83,16 +84,7 @@ def test_merging_a_merge_again_keeps_its_threshold(threshold: float) -> None:
     assert [finding.id for finding in again.findings] == [finding.id for finding in once.findings]
     assert [finding.reason for finding in again.dropped] == [finding.reason for finding in once.dropped]
     stricter = remit.merge([once], repo=ROOT, threshold=100)
-    assert all(finding.severity == "critical" or finding.confidence == 100 for finding in stricter.findings)
-
-
-def test_the_conflicts_of_a_merged_report_in_markdown_are_kept(merge: Merge) -> None:
-    from remit.evidence.sources import open_sources
-    from remit.reports.merge.markdown import merge_markdown
-
-    text = merge_markdown(merge, open_sources(ROOT).workspace)
-    again = remit.merge([text], repo=ROOT)
-    assert {conflict.kind for conflict in again.conflicts} == {conflict.kind for conflict in merge.conflicts}
+    assert all(f.severity == "critical" or max(f.confidence, f.max) == 100 for f in stricter.findings)
 
 
 def test_an_empty_result_is_failed_and_named_after_its_file(tmp_path: Path) -> None:
@@ -115,11 +107,12 @@ def test_an_agent_that_sent_nothing_is_failed() -> None:
 
 def test_a_baseline_and_unchanged_lines_drop_findings_with_a_reason() -> None:
     quality, both = remit.merge([QUALITY], repo=ROOT), remit.merge([QUALITY, SECURITY], repo=ROOT)
-    new = hide_baseline(both, quality)
+    new = merge_all([both], narrowing=Narrowing(baseline=quality))
     assert 0 < new.counts.findings < both.counts.findings
     assert {finding.reason for finding in new.dropped} >= {"already in the baseline"}
     first = next(finding for finding in both.findings if finding.path and finding.line)
-    changed = only_changed(both, {first.path or "": [(first.line or 1, first.line or 1)]}, "main")
+    lines = {first.path or "": [(first.line or 1, first.line or 1)]}
+    changed = merge_all([both], narrowing=Narrowing(changed=lines, since="main"))
     assert first in changed.findings
     assert any(finding.reason == "not on lines changed since main" for finding in changed.dropped)
 
@@ -142,14 +135,14 @@ def test_files_that_cannot_be_read_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"missing\.md: No such file or directory"):
         remit.merge([tmp_path / "missing.md"])
     broken = tmp_path / "merge.json"
-    broken.write_text(json.dumps({"schema": "remit.merge/1", "status": 7}), encoding="utf-8")
-    with pytest.raises(UsageError, match=r"not a valid remit\.merge/1 document"):
+    broken.write_text(json.dumps({"schema": "remit.merge/1", "status": "SUCCESS"}), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"not a valid remit\.merge/2 document"):
         remit.merge([broken])
 
 
 def test_a_failed_agent_states_why_and_a_long_reason_keeps_both_ends() -> None:
     report = failed_report("rubocop", f"cannot load such file\n{'in a file ' * 200} at the end")
-    merged = merge_reports([report], MergeSettings())
+    merged = merge_all([report])
     (error,) = merged.sections.errors
     assert (error.agent, error.type) == ("rubocop", "RunFailed")
     assert error.message.startswith("cannot load such file in a file")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from building import report, row
 from hypothesis import given
@@ -20,14 +19,12 @@ from remit.merging.dismissals import (
     Dismissal,
     apply_dismissals,
     find_finding,
-    is_expired,
     new_dismissal,
     read_dismissals,
     render_dismissals,
 )
-from remit.merging.merge import merge_reports
-from remit.merging.merge_data import Merge, MergeSettings, ReportedFinding
-from remit.merging.previous import reports_of
+from remit.merging.merge import merge, with_findings
+from remit.merging.merge_data import DISMISSED_BEFORE, Merge, ReportedFinding
 from remit.workspace.files import WorkTree
 
 pytestmark = pytest.mark.usefixtures("terminal")
@@ -42,7 +39,7 @@ def tree(tmp_path: Path) -> WorkTree:
 
 
 def merged(*rows: ReportedFinding) -> Merge:
-    return merge_reports([report(each.opinion.agent, each) for each in rows], MergeSettings())
+    return merge([report(each.opinion.agent, each) for each in rows])
 
 
 def sql(**fields: Any) -> ReportedFinding:
@@ -53,19 +50,24 @@ def dismissed(merge: Merge, tree: WorkTree) -> Dismissal:
     return new_dismissal(merge.findings[0], tree, "the text is a constant", "Ada", "2026-11-16")
 
 
-def after(merge: Merge, entry: Dismissal, tree: WorkTree) -> list[str]:
+def judged(outcome: Merge, entries: list[Dismissal], tree: WorkTree) -> Merge:
+    findings = (*outcome.findings, *outcome.dropped)
+    return with_findings(outcome, apply_dismissals(findings, entries, WorkTree(tree.root), outcome.threshold))
+
+
+def after(outcome: Merge, entry: Dismissal, tree: WorkTree) -> list[str]:
     """The titles that are kept."""
-    return [finding.title for finding in apply_dismissals(merge, [entry], WorkTree(tree.root)).findings]
+    return [finding.title for finding in judged(outcome, [entry], tree).findings]
 
 
 def test_a_dismissed_finding_is_listed_as_dropped_with_the_reason(tree: WorkTree) -> None:
-    merge = merged(sql(), row("a", path="b.py"))
-    outcome = apply_dismissals(merge, [dismissed(merge, tree)], tree)
+    before = merged(sql(), row("a", path="b.py"))
+    outcome = judged(before, [dismissed(before, tree)], tree)
     (dropped,) = outcome.dropped
     assert dropped.reason == "dismissed by Ada on 2026-11-16: the text is a constant"
     assert "dismissed" in dropped.flags
     assert (outcome.counts.findings, outcome.counts.dropped, outcome.counts.dismissed) == (1, 1, 1)
-    assert outcome.counts.rows == merge.counts.rows
+    assert outcome.counts.rows == before.counts.rows
 
 
 def test_a_dismissal_holds_when_the_line_moves_or_is_indented(tree: WorkTree) -> None:
@@ -90,13 +92,23 @@ def test_another_rule_path_code_or_a_worse_severity_is_not_dismissed(tree: WorkT
     assert after(merged(sql(**change)), entry, tree) != []
 
 
-def test_a_dismissal_expires_with_its_code(tree: WorkTree) -> None:
-    merge = merged(sql())
-    entry = dismissed(merge, tree)
-    assert not is_expired(entry, tree)
+def test_a_dismissal_ends_with_its_code(tree: WorkTree) -> None:
+    outcome = merged(sql())
+    entry = dismissed(outcome, tree)
     (tree.root / "a.py").write_text(CODE.replace("+ text", "+ user_text"), encoding="utf-8")
-    assert after(merge, entry, tree) == ["SQL injection"]
-    assert is_expired(entry, WorkTree(tree.root))
+    assert after(outcome, entry, tree) == ["SQL injection"]
+
+
+def test_a_dismissal_covers_only_the_titles_that_the_person_saw(tree: WorkTree) -> None:
+    evil = row("evil", title="Tokens are a bit short", line=2, name="SEC-009", severity="critical")
+    honest = row("honest", title="Session tokens are predictable", line=2, name="SEC-001", severity="critical")
+    entry = dismissed(merged(evil), tree)
+    assert after(merged(evil), entry, tree) == []
+    (shown,) = judged(merged(evil, honest), [entry], tree).findings
+    assert DISMISSED_BEFORE in shown.flags
+    assert after(merged(honest), entry, tree) == ["Session tokens are predictable"]
+    both = dismissed(merged(evil, honest), tree)
+    assert after(merged(evil, honest), both, tree) == after(merged(honest), both, tree) == []
 
 
 def test_a_finding_of_an_agent_is_matched_by_its_title(tree: WorkTree) -> None:
@@ -119,37 +131,23 @@ def test_without_a_file_the_title_and_the_path_decide(tree: WorkTree) -> None:
 
 
 def test_a_dismissal_is_judged_again_when_a_merge_is_merged(tree: WorkTree) -> None:
-    merge = merged(sql())
-    entry = dismissed(merge, tree)
-    once = apply_dismissals(merge, [entry], tree)
-    again = merge_reports(reports_of(once), MergeSettings(), [once])
-    assert again.counts.findings == 1
-    assert apply_dismissals(again, [entry], tree) == once
+    before = merged(sql())
+    entry = dismissed(before, tree)
+    once = judged(before, [entry], tree)
+    assert judged(merge([once]), [], tree) == before
+    assert judged(merge([once]), [entry], tree) == once
+    assert judged(merge([once, report("other")]), [], tree).counts.findings == 1
 
 
-def test_a_finding_is_found_by_its_fingerprint_its_id_or_its_location(tree: WorkTree) -> None:
-    merge = apply_dismissals(merged(sql(), row("a", path="a.py", line=4, name="QA-1")), [], tree)
-    finding = next(each for each in merge.findings if each.id == "B608")
-    for name in (finding.fingerprint, finding.fingerprint[:6].upper(), "B608", "a.py:2"):
-        assert find_finding(merge, name) == finding
+def test_a_finding_is_found_by_its_id_or_its_location(tree: WorkTree) -> None:
+    outcome = merged(sql(), row("a", path="a.py", line=4, name="QA-1"))
+    finding = next(each for each in outcome.findings if each.id == "B608")
+    assert find_finding(outcome, "b608") == find_finding(outcome, "a.py:2") == finding
     with pytest.raises(UsageError, match="no finding 'zzz' in this report"):
-        find_finding(merge, "zzz")
-    other = row("a", path="a.py", line=2, name="QA-1", title="slow", category="speed")
-    two = apply_dismissals(merged(sql(), other), [], tree)
-    with pytest.raises(
-        UsageError, match=r"2 findings match 'a.py:2'; use one of these ids: B608 \(a.py:2, #\w+\), QA-1"
-    ):
+        find_finding(outcome, "zzz")
+    two = merged(sql(), row("a", path="a.py", line=2, name="QA-1", title="slow", category="speed"))
+    with pytest.raises(UsageError, match=r"2 findings match 'a\.py:2'; use one of B608, QA-1"):
         find_finding(two, "a.py:2")
-    assert find_finding(two, "qa-1").title == "slow"
-
-
-def test_an_id_that_looks_like_a_fingerprint_is_an_id(tree: WorkTree) -> None:
-    merge = apply_dismissals(merged(sql(), sql(line=4, name="QA-1", title="slow", agent="a")), [], tree)
-    other = next(each for each in merge.findings if each.id == "QA-1")
-    swapped = msgspec.structs.replace(other, fingerprint="b608b608b608")
-    mixed = msgspec.structs.replace(merge, findings=(swapped, *(each for each in merge.findings if each.id == "B608")))
-    assert find_finding(mixed, "B608").id == "B608"
-    assert find_finding(mixed, "b608b").id == "QA-1"
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -163,7 +161,6 @@ entries = st.lists(
         rules=st.lists(texts, max_size=2).map(tuple),
         titles=st.lists(texts, max_size=2).map(tuple),
         code=texts,
-        lines=st.integers(0, 50),
         severity=st.sampled_from([None, "critical", "minor"]),
         why=texts.filter(bool),
         by=texts,
@@ -192,8 +189,8 @@ def test_a_broken_file_is_refused_by_name(data: bytes) -> None:
 @pytest.fixture
 def remit(tree: WorkTree, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Remit:
     (tree.root / ".git").mkdir()
-    (tree.root / ".remit").mkdir()
     monkeypatch.chdir(tree.root)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tree.root.parent / "state"))
     return command_runner(monkeypatch, capsys)
 
 
@@ -208,25 +205,58 @@ def sarif(line: int = 2) -> str:
     return json.dumps({"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "bandit"}}, "results": [result]}]})
 
 
-def test_a_person_dismisses_a_finding_and_restores_it(remit: Remit, tree: WorkTree) -> None:
+def test_a_person_dismisses_a_finding_and_takes_it_back(remit: Remit, tree: WorkTree) -> None:
     (tree.root / "bandit.sarif").write_text(sarif(), encoding="utf-8")
-    merge = ("merge", "bandit.sarif", "--fail-on", "important")
-    first = remit(*merge)
-    assert first.code == 1
-    name = first.out.partition("#")[2].split()[0]
-    done = remit("dismiss", name, "--why", "a constant")
-    assert re.match(rf"dismissed B608 #{name}\w{{4}}  a.py:2  SQL injection\n", done.out)
-    outcome = remit(*merge)
+    again = ("merge", "bandit.sarif", "--fail-on", "important")
+    assert remit(*again).code == 1
+    done = remit("dismiss", "B608", "--why", "a constant")
+    assert done.out.startswith("dismissed B608  a.py:2  SQL injection\n")
+    outcome = remit(*again)
     assert outcome.code == 0
+    assert "0 dropped · 1 dismissed" in outcome.out.split("\n")[0]
     assert "Dismissed  1" in outcome.out
-    assert "0 findings · 1 result · 0 conflicts · 1 dropped (1 dismissed)" in outcome.out
     written = json.loads(remit("merge", "bandit.sarif", "--format", "sarif").out)
     (result,) = written["runs"][0]["results"]
     assert result["suppressions"][0]["status"] == "accepted"
     assert "a constant" in result["suppressions"][0]["justification"]
-    assert remit("restore", name[:5]).code == 0
-    assert remit(*merge).code == 1
+    assert remit("dismiss", "B608", "--undo").out.startswith("B608 counts again")
+    assert remit(*again).code == 1
     assert read_dismissals((tree.root / FILE).read_bytes()) == []
+
+
+def test_nothing_is_written_into_the_checkout_but_the_file(remit: Remit, tree: WorkTree) -> None:
+    (tree.root / "bandit.sarif").write_text(sarif(), encoding="utf-8")
+    before = set(tree.root.rglob("*"))
+    assert remit("merge", "bandit.sarif").code == 0
+    assert set(tree.root.rglob("*")) == before
+    assert remit("dismiss", "B608", "--why", "a constant").code == 0
+    assert set(tree.root.rglob("*")) == {*before, tree.root / FILE}
+
+
+def test_with_a_base_dismissals_count_as_of_the_merge_base(remit: Remit, tree: WorkTree) -> None:
+    (tree.root / ".git").rmdir()
+
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=Ada", "-c", "user.email=ada@localhost", "-c", "init.defaultBranch=main")
+        subprocess.run(["git", *who, *words], cwd=tree.root, check=True, capture_output=True)
+
+    git("init", "-q")
+    (tree.root / "a.py").write_text("first = 1\n", encoding="utf-8")
+    git("add", "a.py")
+    git("commit", "-qm", "base")
+    git("checkout", "-qb", "work")
+    (tree.root / "a.py").write_text(CODE, encoding="utf-8")
+    (tree.root / "bandit.sarif").write_text(sarif(), encoding="utf-8")
+    assert remit("dismiss", "B608", "--why", "a constant", "--from", "bandit.sarif").code == 0
+    git("add", FILE)
+    git("commit", "-qam", "change")
+    again = ("merge", "bandit.sarif", "--fail-on", "important")
+    assert remit(*again).code == 0
+    assert remit(*again, "--changed-since", "main").code == 1, "a change cannot dismiss its own findings"
+    git("branch", "-qf", "main", "HEAD")
+    (tree.root / "a.py").write_text("import os\n" + CODE, encoding="utf-8")
+    (tree.root / "bandit.sarif").write_text(sarif(3), encoding="utf-8")
+    assert remit(*again, "--changed-since", "main").code == 0
 
 
 def review(*rows: str) -> str:
@@ -235,7 +265,7 @@ def review(*rows: str) -> str:
     return f"### Status\nSUCCESS\n\n### Findings\n\n#### Issues Detected\n{table}"
 
 
-def test_the_id_of_every_format_dismisses_exactly_this_finding_and_restores_it(remit: Remit, tree: WorkTree) -> None:
+def test_the_id_of_every_format_dismisses_exactly_this_finding(remit: Remit, tree: WorkTree) -> None:
     first, second = "SEC-001 | Search text in SQL | `a.py:2` | High | 90", "SEC-001 | It is slow | `a.py:4` | Low | 90"
     (tree.root / "a.md").write_text(f"## Alpha Result\n\n{review(first)}", encoding="utf-8")
     (tree.root / "b.md").write_text(f"## Beta Result\n\n{review(second)}", encoding="utf-8")
@@ -244,84 +274,37 @@ def test_the_id_of_every_format_dismisses_exactly_this_finding_and_restores_it(r
         written = remit(*merge, form).out
         assert "SEC-001" in written
         assert "SEC2-001" in written, form
-    assert remit("dismiss", "SEC2-001", "--why", "rare").out.startswith("dismissed SEC2-001 #")
+    assert remit("dismiss", "SEC2-001", "--why", "rare").out.startswith("dismissed SEC2-001  a.py:4")
     (listed,) = json.loads(remit(*merge, "json").out)["dropped"]
     assert (listed["id"], listed["title"]) == ("SEC2-001", "It is slow")
-    assert remit("restore", "SEC2-001").out.startswith(f"restored SEC2-001 #{listed['fingerprint']}")
+    assert remit("dismiss", "SEC2-001", "--undo").code == 0
     assert remit("dismiss", "a.py:4", "--why", "rare").code == 0
-    assert remit("restore", "a.py:4").code == 0
+    (entry,) = read_dismissals((tree.root / FILE).read_bytes())
+    assert remit("dismiss", entry.id, "--undo").code == 0
     assert json.loads(remit(*merge, "json").out)["dropped"] == []
 
 
-def test_an_id_of_two_dismissals_is_the_one_of_the_last_report(remit: Remit, tree: WorkTree) -> None:
+def test_an_id_of_two_dismissals_is_refused_with_the_ids_of_both(remit: Remit, tree: WorkTree) -> None:
     for line in (2, 4):
         (tree.root / "bandit.sarif").write_text(sarif(line), encoding="utf-8")
         assert remit("merge", "bandit.sarif").code == 0
         assert remit("dismiss", "B608", "--why", "a constant").code == 0
-    assert remit("restore", "B608").code == 0
-    (left,) = read_dismissals((tree.root / FILE).read_bytes())
-    assert left.finding == "B608"
-    (tree.root / "bandit.sarif").write_text(sarif(2), encoding="utf-8")
-    listed = json.loads(remit("merge", "bandit.sarif", "--format", "json").out)
-    assert listed["counts"]["dismissed"] == 1
-    (tree.root / ".remit" / "reports" / "merge.json").unlink()
-    assert "no dismissal 'QA-1'; dismissed: B608 (#" in remit("restore", "QA-1").err
-
-
-def test_a_check_lists_a_dismissed_finding_as_dismissed_and_gives_the_same_verdict(
-    remit: Remit, tree: WorkTree
-) -> None:
-    (tree.root / "review.md").write_text(
-        "## Qa Engineer Result\n\n### Status\nSUCCESS\n\n### Findings\n\n#### Issues Detected\n"
-        "| ID | Issue | File:Line | Severity | Confidence |\n|---|---|---|---|---|\n"
-        "| SEC-001 | Search text is pasted into SQL | `a.py:2` | High | 90 |\n"
-        "| QA-001 | It is slow | `a.py:4` | Low | 90 |\n",
-        encoding="utf-8",
-    )
-    code, before, _ = remit("check", "review.md", "--format", "json")
-    assert remit("dismiss", "SEC-001", "--why", "a constant", "--from", "review.md")[0] == 0
-    after_code, after, _ = remit("check", "review.md", "--format", "json")
-    (old,), (new,) = json.loads(before)["results"], json.loads(after)["results"]
-    assert (code, old.pop("dismissed")) == (after_code, [])
-    (listed,) = new.pop("dismissed")
-    assert old == new
-    assert (listed["id"], listed["path"], listed["line"]) == ("SEC-001", "a.py", 2)
-    assert listed["reason"].endswith(": a constant")
-    text = remit("check", "review.md")[1]
-    assert f"(#{listed['fingerprint']})" in " ".join(text.split())
-    assert "QA-001  a.py" not in text
-    assert remit("restore", listed["fingerprint"])[0] == 0
-    assert "dismissed, the verdict is the same" not in remit("check", "review.md")[1]
-
-
-def test_a_dismissal_whose_code_changed_is_reported(remit: Remit, tree: WorkTree) -> None:
-    (tree.root / "bandit.sarif").write_text(sarif(), encoding="utf-8")
-    assert remit("dismiss", "a.py:2", "--why", "a constant", "--from", "bandit.sarif").code == 0
-    (tree.root / "a.py").write_text(CODE.replace("SELECT", "DELETE"), encoding="utf-8")
-    outcome = remit("merge", "bandit.sarif", "--fail-on", "important")
-    assert outcome.code == 1
-    assert "the code of 1 dismissed finding changed" in outcome.err
+    first, second = read_dismissals((tree.root / FILE).read_bytes())
+    refused = remit("dismiss", "B608", "--undo").err
+    assert "2 dismissals 'B608'" in refused
+    assert first.id in refused
+    assert second.id in refused
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("dismiss", "x", "--why", "y"), "no report to look in: pass one with --from FILE"),
-        (("dismiss", "x", "--why", " "), "--why must not be empty"),
+        (("dismiss", "x", "--why", "y"), "no report to look in: run `remit merge` here first"),
+        (("dismiss", "x", "--why", " "), "--why TEXT is missing"),
         (("dismiss", "x", "--why", "y", "--from", "gone.json"), "gone.json: No such file or directory"),
-        (("restore", "abcd"), "no dismissal 'abcd'; nothing is dismissed"),
+        (("dismiss", "abcd", "--undo"), "no dismissal 'abcd'; nothing is dismissed"),
     ],
 )
 def test_mistakes_are_one_line(remit: Remit, words: tuple[str, ...], message: str) -> None:
     outcome = remit(*words)
     assert (outcome.code, message in outcome.err, outcome.err.count("\n")) == (2, True, 1)
-
-
-def test_a_merge_from_before_there_were_fingerprints_can_be_searched(remit: Remit, tree: WorkTree) -> None:
-    (tree.root / "bandit.sarif").write_text(sarif(), encoding="utf-8")
-    old = json.loads(remit("merge", "bandit.sarif", "--format", "json").out)
-    for finding in old["findings"]:
-        del finding["fingerprint"], finding["members"]
-    (tree.root / "old.json").write_text(json.dumps(old), encoding="utf-8")
-    assert msgspec.json.decode(json.dumps(old), type=Merge)
-    assert remit("dismiss", "B608", "--why", "a constant", "--from", "old.json").code == 0

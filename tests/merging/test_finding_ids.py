@@ -7,9 +7,8 @@ from building import report, reports, row
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.merging.merge import merge_reports
+from remit.merging.merge import merge
 from remit.merging.merge_data import Merge, MergeSettings, Report
-from remit.merging.previous import reports_of
 
 
 def ids(merge: Merge) -> list[str]:
@@ -17,16 +16,16 @@ def ids(merge: Merge) -> list[str]:
 
 
 def merged(*given_reports: Report) -> Merge:
-    return merge_reports(given_reports, MergeSettings())
+    return merge(given_reports, MergeSettings())
 
 
 def test_a_second_id_of_another_agent_gets_a_number() -> None:
-    merge = merged(
+    outcome = merged(
         report("alpha", row("alpha", path="b.py", line=1, name="SEC-001", title="one")),
         report("beta", row("beta", path="a.py", line=9, name="sec-001", title="two")),
         report("gamma", row("gamma", path="a.py", line=20, name="SEC2-001", title="three")),
     )
-    assert {finding.title: finding.id for finding in merge.findings} == {
+    assert {finding.title: finding.id for finding in outcome.findings} == {
         "one": "SEC-001",
         "two": "sec3-001",
         "three": "SEC2-001",
@@ -40,11 +39,11 @@ def test_a_second_id_of_another_agent_gets_a_number() -> None:
 def test_new_ids_of_two_ids_that_could_become_one_differ(one: str, other: str, is_rule: bool) -> None:
     """The 22nd QA-001 and the second QA2-001 would both be QA22-001, the second QA-2 and rule QA2 both QA2-2."""
     lines = range(1, 50, 2)
-    merge = merged(
+    outcome = merged(
         report("a", *(row("a", path="a.py", line=line, name=one, title=f"w{line}") for line in lines)),
         report("b", *(row("b", path="b.py", line=n, name=other, rule=other * is_rule, title=f"w{n}") for n in lines)),
     )
-    assert len(ids(merge)) == len(set(ids(merge))) == 2 * len(lines)
+    assert len(ids(outcome)) == len(set(ids(outcome))) == 2 * len(lines)
 
 
 def test_results_of_one_rule_are_numbered_by_location() -> None:
@@ -52,17 +51,17 @@ def test_results_of_one_rule_are_numbered_by_location() -> None:
     rows_of_rule = [
         row("bandit", path="a.py", line=line, name="DS-26", rule="DS-26", title=f"at {line}") for line in lines
     ]
-    merge = merged(report("bandit", *rows_of_rule))
-    assert {finding.line: finding.id for finding in merge.findings} == {4: "DS-26", 17: "DS-26-2", 30: "DS-26-3"}
+    outcome = merged(report("bandit", *rows_of_rule))
+    assert {finding.line: finding.id for finding in outcome.findings} == {4: "DS-26", 17: "DS-26-2", 30: "DS-26-3"}
 
 
 def test_findings_without_an_id_are_numbered() -> None:
-    merge = merged(
+    outcome = merged(
         report("a", *(row("a", path="a.py", line=line, name="", title=f"at {line}") for line in (1, 7))),
         report("b", row("b", path="b.py", line=7, name="F-001", title="z")),
     )
-    assert ids(merge) == ["F-001", "F-002", "F-003"]
-    assert [member.id for finding in merge.findings for member in finding.members].count("") == 2
+    assert ids(outcome) == ["F-001", "F-002", "F-003"]
+    assert [member.id for finding in outcome.findings for member in finding.members].count("") == 2
 
 
 def test_a_conflict_names_the_id_of_its_finding_also_after_a_second_merge() -> None:
@@ -74,7 +73,7 @@ def test_a_conflict_names_the_id_of_its_finding_also_after_a_second_merge() -> N
     named = {finding.path: finding.id for finding in first.findings}
     assert {conflict.finding for conflict in first.conflicts} == {named["z.py"]}
     other = report("0", row("0", path="b.py", line=3, name="SEC-001", title="three"))
-    second = merge_reports([*reports_of(first), other], MergeSettings(), [first])
+    second = merge([first, other])
     new = {finding.path: finding.id for finding in second.findings}
     assert new["b.py"] == "SEC-001"
     assert {conflict.finding for conflict in second.conflicts} == {new["z.py"]}
@@ -83,11 +82,11 @@ def test_a_conflict_names_the_id_of_its_finding_also_after_a_second_merge() -> N
 
 @given(reports(), st.randoms(use_true_random=False))
 def test_ids_are_unique_in_any_order_and_stay_in_a_second_merge(given_reports: list[Report], random: object) -> None:
-    merge = merged(*given_reports)
-    folded = [name.upper() for name in ids(merge)]
+    outcome = merged(*given_reports)
+    folded = [name.upper() for name in ids(outcome)]
     assert len(set(folded)) == len(folded)
     assert all(folded)
     shuffled = list(given_reports)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert merged(*shuffled) == merge
-    assert merge_reports(reports_of(merge), MergeSettings(), [merge]) == merge
+    assert merged(*shuffled) == outcome
+    assert merge([outcome]) == outcome

@@ -9,16 +9,18 @@ from building import report, reports, row
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.merging.grouping import group_findings
-from remit.merging.merge import merge_reports, row_order
-from remit.merging.merge_data import SCALE, Conflict, Merge, MergeSettings, Report, ReportedFinding, ReportedStatement
-from remit.merging.previous import reports_of
+from remit.errors import UsageError
+from remit.merging.content import AgentError, AgentSummary, AgentTests, Design, MapEntry, Sections
+from remit.merging.findings import titles_beside
+from remit.merging.grouping import group_rows
+from remit.merging.merge import merge
+from remit.merging.merge_data import SCALE, Conflict, Denial, FailedRow, Merge, MergeSettings, Report, ReportedFinding
 
 DEFAULT = MergeSettings()
 
 
 def merged(*given_reports: Report, **settings: object) -> Merge:
-    return merge_reports(given_reports, MergeSettings(**settings))  # type: ignore[arg-type]
+    return merge(given_reports, MergeSettings(**settings))  # type: ignore[arg-type]
 
 
 def pair(first: float, other: float, **rest: object) -> tuple[Report, Report]:
@@ -26,6 +28,11 @@ def pair(first: float, other: float, **rest: object) -> tuple[Report, Report]:
         report("security-auditor", row("security-auditor", score=first, **rest)),  # type: ignore[arg-type]
         report("qa-engineer", row("qa-engineer", score=other, **rest)),  # type: ignore[arg-type]
     )
+
+
+def final(agent: str, recoverable: str) -> Report:
+    error = AgentError(agent=agent, type="X", recoverable=recoverable)
+    return msgspec.structs.replace(report(agent, status="FAILED"), sections=Sections(errors=(error,)))
 
 
 def test_95_and_78_give_96_and_a_half() -> None:
@@ -40,8 +47,24 @@ def test_policies_combine_scores(policy: str, expected: float) -> None:
 
 
 def test_floor_never_goes_under_the_best() -> None:
-    assert merged(*pair(95, 60), policy="mean", threshold=0).findings[0].confidence == 87.5
-    assert merged(*pair(95, 60), policy="floor", threshold=0).findings[0].confidence == 95
+    assert merged(*pair(95, 70), policy="mean", threshold=0).findings[0].confidence == 92.5
+    assert merged(*pair(95, 70), policy="floor", threshold=0).findings[0].confidence == 95
+
+
+def test_agents_that_contradict_each_other_get_no_bonus() -> None:
+    (finding,) = merged(*pair(95, 60)).findings
+    assert (finding.confidence, finding.mean, finding.max) == (77.5, 77.5, 95)
+    mild, bad = pair(80, 90)
+    bad = msgspec.structs.replace(bad, rows=(row("qa-engineer", score=90, severity="critical"),))
+    mild = msgspec.structs.replace(mild, rows=(row("security-auditor", score=80, severity="minor"),))
+    assert merged(mild, bad).findings[0].confidence == 85
+    for policy in ("max", "floor"):
+        assert merged(*pair(95, 60), policy=policy).findings[0].confidence == 95
+
+
+def test_a_second_opinion_never_drops_what_one_agent_alone_would_keep() -> None:
+    assert [f.confidence for f in merged(*pair(84, 30)).findings] == [57]
+    assert merged(*pair(74.9, 30)).dropped
 
 
 def test_agreement_never_exceeds_100_and_is_lifted_once() -> None:
@@ -81,7 +104,7 @@ def test_the_same_problem_of_one_agent_has_its_best_score_and_its_worst_severity
     (finding,) = merged(report("qa-engineer", *rows)).findings
     (opinion,) = finding.opinions
     assert (finding.severity, finding.confidence) == ("critical", 95)
-    assert (opinion.severity, opinion.confidence, opinion.id) == ("critical", 95, "QA-002")
+    assert (opinion.severity, opinion.confidence, opinion.id) == ("critical", 95, "QA-001")
 
 
 def test_different_problems_of_one_agent_on_one_line_are_different_findings() -> None:
@@ -162,7 +185,7 @@ def test_an_agent_that_scored_one_of_two_rows_takes_part_in_score_conflicts() ->
     assert "b gives it 94, a 39" in outcome.conflicts[0].why
 
 
-@pytest.mark.parametrize("threshold", [80, 95, 100])
+@pytest.mark.parametrize("threshold", [75, 95, 100])
 def test_no_threshold_drops_what_a_tool_did_not_score(threshold: float) -> None:
     unscored = report("gitleaks", row("gitleaks", score=80, unscored=True))
     assert merged(unscored, threshold=threshold).findings
@@ -177,19 +200,7 @@ def test_rows_that_a_tool_suppressed_are_dropped_with_its_reason_and_hide_nothin
     assert [(finding.agents, finding.reason) for finding in outcome.dropped] == [
         (("ruff",), "suppressed by ruff: reviewed")
     ]
-    assert merge_reports(reports_of(outcome), DEFAULT, [outcome]) == outcome
-
-
-def test_members_on_other_lines_have_their_line() -> None:
-    rows = (
-        row("ruff", rule="C901", name="C901", line=1, end=50),
-        row("ruff", rule="C901", name="C901", line=20, end=30),
-    )
-    (finding,) = merged(report("ruff", *rows)).findings
-    assert [msgspec.to_builtins(member) for member in finding.members] == [
-        {"agent": "ruff", "id": "C901", "line": 20},
-        {"agent": "ruff", "id": "C901"},
-    ]
+    assert merge([outcome]) == outcome
 
 
 def test_each_agent_keeps_its_own_severity_and_score() -> None:
@@ -231,63 +242,19 @@ def test_a_missing_score_is_not_a_conflict() -> None:
 
 
 def test_a_conflict_is_listed_even_if_its_finding_is_filtered() -> None:
-    outcome = merged(*pair(75, 40))
+    outcome = merged(*pair(74, 40))
     assert not outcome.findings
-    assert outcome.dropped[0].reason == "confidence 67.5 is under 80"
+    assert outcome.dropped[0].reason == "confidence 57 is under 75"
     assert outcome.conflicts[0].kind == "score"
     assert outcome.decision == "review"
 
 
 def test_a_finding_in_a_conflict_is_disputed_and_stays_so_when_merged_again() -> None:
-    claim = ReportedStatement("verifier", "claim", "there is a bug", "UNVERIFIED", "b.py", 10)
-    outcome = merged(
-        *pair(95, 60),
-        report("a", row("a", path="b.py"), row("a", path="c.py")),
-        report("verifier", statements=(claim,)),
-    )
+    denial = Denial("verifier", "there is a bug", "b.py", 10)
+    verifier = msgspec.structs.replace(report("verifier"), denials=(denial,))
+    outcome = merged(*pair(95, 60), report("a", row("a", path="b.py"), row("a", path="c.py")), verifier)
     assert {f.path: "disputed" in f.flags for f in outcome.findings} == {"a.py": True, "b.py": True, "c.py": False}
-    assert merge_reports(reports_of(outcome), DEFAULT, [outcome]) == outcome
-
-
-@pytest.mark.parametrize(
-    ("said", "cause"),
-    [
-        ({}, ""),
-        ({"flags": ("revise",)}, ""),
-        ({"unscored": True}, " (no score given)"),
-        ({"claimed": 80.0, "flags": ("relocated",)}, " (claimed 80, location corrected)"),
-        (
-            {"claimed": 90.0, "evidence": "there is no such file"},
-            " (claimed 90, evidence failed: there is no such file)",
-        ),
-        ({"unscored": True, "evidence": "it is a folder"}, " (no score given, evidence failed: it is a folder)"),
-    ],
-)
-def test_a_reason_names_the_cause_of_a_low_score(said: dict[str, object], cause: str) -> None:
-    first = row("a", score=70, **said)  # type: ignore[arg-type]
-    assert merged(report("a", first)).dropped[0].reason == f"confidence 70 is under 80{cause}"
-
-
-def test_a_reason_of_several_agents_names_the_agent_of_each_cause() -> None:
-    first, other = row("a", score=60, unscored=True), row("b", score=62)
-    assert merged(report("a", first), report("b", other)).dropped[0].reason == (
-        "confidence 71 is under 80 (a: no score given)"
-    )
-
-
-def test_flags_of_one_agent_stay_with_its_opinion() -> None:
-    first, other = row("a", flags=("revise",)), row("b", unscored=True)
-    (finding,) = merged(report("a", first), report("b", other)).findings
-    assert [opinion.flags for opinion in finding.opinions] == [("revise",), ("unscored",)]
-    assert finding.flags == ("agreed", "revise", "unscored")
-
-
-def test_flags_of_a_merge_written_before_opinions_had_any_are_kept() -> None:
-    written = msgspec.to_builtins(merged(report("a", row("a", flags=("revise",))), *pair(95, 60)))
-    for opinion in written["findings"][0]["opinions"]:
-        del opinion["flags"], opinion["evidence"], opinion["claimed_line"]
-    old = msgspec.convert(written, Merge)
-    assert merge_reports(reports_of(old), DEFAULT, [old]).findings[0].flags == old.findings[0].flags
+    assert merge([outcome]) == outcome
 
 
 def test_repeated_help_of_an_agent_occurs_once_and_each_title_is_kept() -> None:
@@ -308,30 +275,29 @@ def test_fenced_code_is_never_taken_apart() -> None:
 def test_an_input_merged_with_its_own_merge_repeats_nothing() -> None:
     both = (report("a", row("a", title="First try", details="why"), row("a", score=80, title="first")),)
     once = merged(*both)
-    again = merge_reports([*reports_of(once), *both], DEFAULT, [once])
+    again = merge([once, *both], DEFAULT)
     assert again.findings[0].opinions == once.findings[0].opinions
 
 
 def test_a_standard_is_compared_without_case_and_printed_as_written() -> None:
-    first = report("a", statements=(ReportedStatement("a", "compliance", "OWASP A02  Crypto", "PASS"),))
-    other = report("b", statements=(ReportedStatement("b", "compliance", "owasp a02 crypto", "FAIL"),))
+    first = report("a", compliance={"OWASP A02  Crypto": "PASS"})
+    other = report("b", compliance={"owasp a02 crypto": "FAIL"})
     assert [c.finding for c in merged(first, other).conflicts] == ["OWASP A02 Crypto"]
 
 
 def test_pass_and_fail_for_one_standard_is_a_conflict() -> None:
-    first = report("a", statements=(ReportedStatement("a", "compliance", "tokens", "PASS"),))
-    other = report("b", statements=(ReportedStatement("b", "compliance", "tokens", "FAIL"),))
+    first, other = report("a", compliance={"tokens": "PASS"}), report("b", compliance={"tokens": "FAIL"})
     assert [c.kind for c in merged(first, other).conflicts] == ["compliance"]
     assert not merged(first).conflicts
 
 
 def test_a_claim_that_could_not_be_verified_at_the_place_of_a_finding_is_a_conflict() -> None:
-    claim = ReportedStatement("verifier", "claim", "there is a bug", "UNVERIFIED", "a.py", 10)
-    outcome = merged(report("a", row("a")), report("verifier", statements=(claim,)))
+    denial = Denial("verifier", "there is a bug", "a.py", 10)
+    outcome = merged(report("a", row("a")), msgspec.structs.replace(report("verifier"), denials=(denial,)))
     assert [(c.kind, c.finding) for c in outcome.conflicts] == [("presence", "QA-001")]
 
 
-@pytest.mark.parametrize(("score", "kept"), [(80.0, 1), (79.99, 0)])
+@pytest.mark.parametrize(("score", "kept"), [(75.0, 1), (74.99, 0)])
 def test_findings_under_the_threshold_are_dropped_with_the_reason(score: float, kept: int) -> None:
     outcome = merged(report("a", row("a", score=score)))
     assert (len(outcome.findings), len(outcome.dropped)) == (kept, 1 - kept)
@@ -356,8 +322,98 @@ def test_status_and_decision_follow_the_inputs(statuses: list[str], status: str,
 
 
 def test_a_result_under_60_asks_for_a_person() -> None:
-    unsure = Report(agent="a", status="SUCCESS", verdict="accept", confidence=59.9)
+    summary = AgentSummary(agent="a", status="SUCCESS", kind="review", text="", confidence=59.9)
+    unsure = Report(agent="a", status="SUCCESS", verdict="accept", sections=Sections(summaries=(summary,)))
     assert merged(unsure).decision == "review"
+
+
+@pytest.mark.parametrize(
+    ("reports", "decision"),
+    [
+        ([report("a", row("a", failure="no such file"))], "review"),
+        ([msgspec.structs.replace(report("a"), verdict="revise")], "review"),
+        ([msgspec.structs.replace(report("a"), failed=(FailedRow("a", "", "x", None, "a.py:9", "gone"),))], "review"),
+        ([report("a"), final("b", "false")], "review"),
+        ([report("a"), final("b", "true")], "retry"),
+        ([report("a"), final("b", "")], "retry"),
+        ([final("a", "false")], "review"),
+        ([], "retry"),
+    ],
+)
+def test_the_decision_follows_what_did_not_hold_and_what_may_be_retried(reports: list[Report], decision: str) -> None:
+    assert merged(*reports).decision == decision
+
+
+def test_a_row_that_failed_is_no_finding_and_counts_for_nothing() -> None:
+    invented = row("a", failure="no such file", severity="critical", score=100, line=412, end=415, name="SEC-009")
+    outcome = merged(report("a", invented, row("a", severity="minor", name="A-2")), report("b", row("b")))
+    assert [f.agents for f in outcome.findings] == [("a", "b")]
+    assert outcome.failed == (FailedRow("a", "SEC-009", "A bug", "critical", "a.py:412-415", "no such file"),)
+    assert (outcome.counts.failed, outcome.counts.critical, outcome.conflicts) == (1, 0, ())
+
+
+@pytest.mark.parametrize(
+    ("evil", "title", "beside"),
+    [
+        ({"score": 100, "accepted": False}, "Tokens are predictable", ["Nothing to do here"]),
+        ({"score": 100, "severity": "important"}, "Tokens are predictable", ["Nothing to do here"]),
+        ({"score": 100, "end": 14, "severity": "critical"}, "Tokens are predictable", ["Nothing to do here"]),
+        ({"score": 89}, "Tokens are predictable", ["Nothing to do here"]),
+        ({"score": 100}, "Nothing to do here", ["Tokens are predictable"]),
+    ],
+)
+def test_the_worst_accepted_narrowest_row_leads_and_other_titles_stand_beside_it(
+    evil: dict[str, object], title: str, beside: list[str]
+) -> None:
+    honest = row("honest", title="Tokens are predictable", name="SEC-001", severity="critical", score=90)
+    other = row("evil", **({"title": "Nothing to do here", "name": "SEC-009", "severity": "critical"} | evil))  # type: ignore[arg-type]
+    (finding,) = merged(report("honest", honest), report("evil", other)).findings
+    assert finding.title == title
+    assert list(titles_beside(finding)) == beside
+    assert (finding.line, finding.end_line) == (10, None)
+
+
+def test_the_titles_of_one_agent_that_do_not_match_stay_in_its_opinion() -> None:
+    rows = (row("ruff", rule="S1", title="One thing"), row("ruff", rule="S1", title="Quite another", name="S2"))
+    (finding,) = merged(report("ruff", *rows)).findings
+    assert titles_beside(finding) == ("Quite another",)
+
+
+def test_findings_that_begin_at_one_line_may_be_a_conflict_of_severity() -> None:
+    bad = row("a", severity="critical", category="security", title="Injection", name="SEC-001")
+    mild = row("b", severity="minor", category="quality", title="Long name", name="QA-001")
+    outcome = merged(report("a", bad), report("b", mild))
+    assert [(c.kind, c.agents, c.finding) for c in outcome.conflicts] == [("severity", ("a", "b"), "SEC-001")]
+    assert "b calls QA-001 minor (at a.py:10)" in outcome.conflicts[0].why
+    worse = row("b", severity="important", category="other", title="Else", name="QA-002")
+    assert not merged(report("a", bad), report("b", mild, worse)).conflicts
+
+
+def test_runs_and_maps_that_exclude_each_other_are_conflicts() -> None:
+    def ran(agent: str, *, passed: bool) -> Report:
+        tests = AgentTests(agent=agent, text="x", runs={"tests/test_cart.py": passed})
+        return msgspec.structs.replace(report(agent), sections=Sections(tests=(tests,)))
+
+    def mapped(agent: str, action: str) -> Report:
+        design = Design(agent=agent, map=(MapEntry("Cart", "shop/cart.py", action),))
+        return msgspec.structs.replace(report(agent), sections=Sections(designs=(design,)))
+
+    assert [c.why for c in merged(ran("a", passed=True), ran("b", passed=False)).conflicts] == [
+        "passed by a; failed by b"
+    ]
+    (conflict,) = merged(mapped("a", "Delete"), mapped("b", "Modify (add a row)")).conflicts
+    assert (conflict.kind, conflict.finding, conflict.why) == ("work", "shop/cart.py", "deleted by a; changed by b")
+    assert not merged(mapped("a", "Modify"), mapped("b", "Modify (add a row)")).conflicts
+
+
+def test_conflicts_have_ids_and_no_answer() -> None:
+    assert [(c.id, c.answer) for c in merged(*pair(95, 60)).conflicts] == [("conflict-1", None)]
+
+
+def test_more_findings_than_fit_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("remit.merging.merge.MAX_FINDINGS", 1)
+    with pytest.raises(UsageError, match="2 findings; a merge takes at most 1: merge fewer files at a time"):
+        merged(*pair(95, 60))
 
 
 def test_an_expected_agent_that_is_missing_has_failed() -> None:
@@ -370,7 +426,7 @@ def test_an_expected_agent_that_is_missing_has_failed() -> None:
 def test_the_order_of_the_inputs_does_not_change_a_byte(given_reports: list[Report], chance: random.Random) -> None:
     shuffled = [msgspec.structs.replace(r, rows=tuple(chance.sample(r.rows, len(r.rows)))) for r in given_reports]
     chance.shuffle(shuffled)
-    first, other = merge_reports(given_reports, DEFAULT), merge_reports(shuffled, DEFAULT)
+    first, other = merge(given_reports, DEFAULT), merge(shuffled, DEFAULT)
     assert msgspec.json.encode(first.findings) == msgspec.json.encode(other.findings)
     assert msgspec.json.encode(first) == msgspec.json.encode(other)
 
@@ -396,26 +452,37 @@ def test_a_confidence_of_zero_is_printed_as_0_with_either_sign() -> None:
         assert merged(report("a", row("a", score=score)), threshold=33).dropped[0].reason == "confidence 0 is under 33"
 
 
-def test_an_agent_without_a_verdict_sorts_next_to_one_with_an_empty_verdict() -> None:
-    first, other = (Report(agent="a", status="SUCCESS", verdict=verdict) for verdict in (None, ""))
-    assert merged(first, other) == merged(other, first)
-
-
 @given(reports(), st.sampled_from(["mean", "max", "floor"]))
 def test_merging_a_merge_gives_the_same_bytes(given_reports: list[Report], policy: str) -> None:
-    settings = MergeSettings(policy=policy)  # type: ignore[arg-type]
-    once = merge_reports(given_reports, settings)
+    once = merge(given_reports, MergeSettings(policy=policy))  # type: ignore[arg-type]
     read = msgspec.json.decode(msgspec.json.encode(once), type=Merge)
-    assert msgspec.json.encode(merge_reports(reports_of(read), settings, [read])) == msgspec.json.encode(once)
+    assert msgspec.json.encode(merge([read])) == msgspec.json.encode(once)
 
 
 @given(reports())
-def test_every_row_is_a_member_of_exactly_one_finding(given_reports: list[Report]) -> None:
-    outcome = merge_reports(given_reports, DEFAULT)
-    expected = sorted((row.opinion.agent, row.opinion.id) for report in given_reports for row in report.rows)
-    members = sorted((m.agent, m.id) for f in (*outcome.findings, *outcome.dropped) for m in f.members)
-    assert members == expected
-    assert outcome.counts.rows == len(expected)
+def test_merging_a_merge_with_another_keeps_its_rows(given_reports: list[Report]) -> None:
+    once = merge(given_reports, DEFAULT)
+    again = merge([once, report("someone else")], DEFAULT)
+    assert again.failed == once.failed
+    assert members_of(again) == members_of(once)
+    assert {f.members: f.severity for f in (*again.findings, *again.dropped)} == {
+        f.members: f.severity for f in (*once.findings, *once.dropped)
+    }
+
+
+def members_of(merge: Merge) -> Counter[tuple[str, str]]:
+    return Counter((m.agent, m.id) for f in (*merge.findings, *merge.dropped) for m in f.members)
+
+
+@given(reports())
+def test_every_row_is_in_exactly_one_finding_or_failed(given_reports: list[Report]) -> None:
+    outcome = merge(given_reports, DEFAULT)
+    rows = [row for report in given_reports for row in report.rows]
+    held = Counter((row.opinion.agent, row.opinion.id) for row in rows if not row.failure)
+    assert members_of(outcome) == held
+    assert outcome.counts.rows == held.total()
+    lost = {(row.opinion.agent, row.opinion.id, row.opinion.title) for row in rows if row.failure}
+    assert {(row.agent, row.id, row.title) for row in outcome.failed} == lost
     assert all(isinstance(finding.reason, str) and finding.reason for finding in outcome.dropped)
 
 
@@ -434,7 +501,7 @@ def test_the_severity_of_a_row_is_never_lowered(given_reports: list[Report]) -> 
         )
         for position, report in enumerate(given_reports)
     ]
-    outcome = merge_reports(marked, DEFAULT)
+    outcome = merge(marked, DEFAULT)
     for finding in (*outcome.findings, *outcome.dropped):
         words = [member.id.partition("-")[0] for member in finding.members]
         ranks = [SCALE.index(word) for word in words if word in SCALE]  # type: ignore[arg-type]
@@ -443,16 +510,15 @@ def test_the_severity_of_a_row_is_never_lowered(given_reports: list[Report]) -> 
 
 @given(reports(), reports())
 def test_another_input_loses_no_row_and_hides_no_critical_finding(before: list[Report], more: list[Report]) -> None:
-    first, both = merge_reports(before, DEFAULT), merge_reports([*before, *more], DEFAULT)
+    first, both = merge(before, DEFAULT), merge([*before, *more], DEFAULT)
 
     def members(merge: Merge, findings: str) -> Counter[tuple[str, str]]:
         return Counter((m.agent, m.id) for f in getattr(merge, findings) for m in f.members)
 
     everything = members(both, "findings") + members(both, "dropped")
     assert members(first, "findings") + members(first, "dropped") <= everything
-    critical = [
-        row for report in before for row in report.rows if row.opinion.severity == "critical" and not row.reason
-    ]
+    rows = [row for report in before for row in report.rows if not row.failure]
+    critical = [row for row in rows if row.opinion.severity == "critical" and not row.reason]
     kept = members(both, "findings")
     assert all(kept[row.opinion.agent, row.opinion.id] for row in critical)
     assert bool(both.counts.critical) >= bool(first.counts.critical)
@@ -461,9 +527,9 @@ def test_another_input_loses_no_row_and_hides_no_critical_finding(before: list[R
 @given(reports())
 def test_a_finding_has_at_most_one_problem_of_an_agent(given_reports: list[Report]) -> None:
     rows = [row for report in given_reports for row in report.rows]
-    for numbers in group_findings(rows, row_order):
+    for group in group_rows(rows):
         by_agent: dict[str, list[ReportedFinding]] = {}
-        for member in (rows[number] for number in numbers):
+        for member in group:
             by_agent.setdefault(member.opinion.agent, []).append(member)
         for agent_members in by_agent.values():
             rules = {member.opinion.rule for member in agent_members if member.opinion.rule}
@@ -472,11 +538,10 @@ def test_a_finding_has_at_most_one_problem_of_an_agent(given_reports: list[Repor
 
 @given(reports())
 def test_nothing_is_lost(given_reports: list[Report]) -> None:
-    outcome = merge_reports(given_reports, DEFAULT)
+    outcome = merge(given_reports, DEFAULT)
     said = [o for f in (*outcome.findings, *outcome.dropped) for o in f.opinions]
     for given_report in given_reports:
-        for seen in given_report.rows:
-            opinion = seen.opinion
+        for opinion in (seen.opinion for seen in given_report.rows if not seen.failure):
             assert any(
                 o.agent == opinion.agent
                 and (o.title == opinion.title or opinion.title in o.details)
@@ -487,7 +552,7 @@ def test_nothing_is_lost(given_reports: list[Report]) -> None:
 
 @given(reports())
 def test_scores_stay_between_0_and_100_and_counts_add_up(given_reports: list[Report]) -> None:
-    outcome = merge_reports(given_reports, DEFAULT)
+    outcome = merge(given_reports, DEFAULT)
     for finding in (*outcome.findings, *outcome.dropped):
         assert 0 <= finding.mean <= finding.max <= 100
         assert finding.mean <= finding.confidence <= 100
@@ -502,11 +567,11 @@ def test_scores_stay_between_0_and_100_and_counts_add_up(given_reports: list[Rep
 def test_a_conflict_of_an_agent_with_itself_names_the_finding_that_its_own_was_merged_into() -> None:
     doubtful = row("qa-engineer", score=70.0, name="QA-001", title="A race")
     better = row("security-auditor", score=95.0, name="SEC-007", title="A race")
-    conflict = Conflict("self", "QA-001", ("qa-engineer",), "qa-engineer: two statements")
+    conflict = Conflict(kind="self", finding="QA-001", agents=("qa-engineer",), why="qa-engineer: two statements")
     made = [
         msgspec.structs.replace(report("qa-engineer", doubtful), conflicts=(conflict,)),
         report("security-auditor", better),
     ]
-    merged = merge_reports(made, MergeSettings())
+    merged = merge(made, MergeSettings())
     assert [merged_part.id for merged_part in merged.findings] == ["SEC-007"]
     assert [(merged_part.kind, merged_part.finding) for merged_part in merged.conflicts] == [("self", "SEC-007")]

@@ -17,7 +17,7 @@ from remit.errors import UsageError
 from remit.evidence.document import Segment
 from remit.evidence.model import Checked, Claim, Facts, Judgement
 from remit.merging import adjust
-from remit.merging.merge import merge_reports
+from remit.merging.merge import merge as merge_all
 from remit.merging.merge_data import MergeSettings, Report, ReportedFinding
 from remit.merging.sarif.read import open_sarif, read_sarif
 from remit.merging.sarif.tool_rules import _severities, result_severity
@@ -113,7 +113,7 @@ def test_a_result_becomes_a_sighting() -> None:
     sighting = one(result(level="note", rank=42.5), rules=[rule])
     said = sighting.opinion
     assert (said.agent, said.id, said.title, said.line) == ("some-tool", "X1", "It is wrong.", 3)
-    assert (said.severity, said.confidence, sighting.unscored) == ("minor", 42.5, False)
+    assert (said.severity, said.confidence, (sighting.opinion.claimed is None)) == ("minor", 42.5, False)
     assert (sighting.path, sighting.end_line, sighting.category, sighting.verified) == (
         "src/a.py",
         None,
@@ -177,7 +177,7 @@ def test_levels_become_severities(given_result: dict[str, Any], rule: dict[str, 
 )
 def test_a_score_is_taken_from_where_the_tool_gives_it(fields: dict[str, Any], score: float, unscored: bool) -> None:
     sighting = one(result(**fields))
-    assert (sighting.opinion.confidence, sighting.unscored) == (score, unscored)
+    assert (sighting.opinion.confidence, (sighting.opinion.claimed is None)) == (score, unscored)
 
 
 @pytest.mark.parametrize(("word", "score"), [("very-high", 95), ("high", 85), ("medium", 70), ("low", 50)])
@@ -342,7 +342,7 @@ def test_escapes_in_a_title_come_through_for_the_output_to_show() -> None:
 def test_results_that_are_not_findings_are_dropped_with_the_reason(fields: dict[str, Any], why: str) -> None:
     (report,) = read(run(result(ruleId="X0"), result(**fields)))
     assert (report.status, [row.reason for row in report.rows]) == ("SUCCESS", ["", why])
-    merge = merge_reports([report], MergeSettings())
+    merge = merge_all([report])
     assert [finding.reason for finding in merge.dropped] == [why]
     assert merge.counts.rows == 2
 
@@ -359,12 +359,12 @@ def test_results_that_are_not_findings_are_dropped_with_the_reason(fields: dict[
     ],
 )
 def test_an_open_result_stays_a_finding(fields: dict[str, Any]) -> None:
-    assert "needs-review" not in one(result(**fields)).opinion.flags
+    assert "needs-review" not in one(result(**fields)).flags
 
 
 @pytest.mark.parametrize("kind", ["open", "review"])
 def test_what_a_person_should_look_at_is_flagged(kind: str) -> None:
-    assert one(result(kind=kind)).opinion.flags == ("needs-review", "unscored")
+    assert one(result(kind=kind)).flags == ("needs-review", "unscored")
 
 
 # Places
@@ -414,12 +414,8 @@ def test_an_absolute_place_inside_the_checkout_is_made_relative(tree: WorkTree, 
 )
 def test_a_place_that_is_not_in_the_checkout_is_failed_evidence(tree: WorkTree, uri: str, path: str) -> None:
     sighting = at(place(uri), tree)
-    assert (sighting.path, sighting.verified, sighting.opinion.confidence, sighting.opinion.line) == (
-        path,
-        False,
-        70,
-        3,
-    )
+    assert (sighting.path, sighting.verified, sighting.opinion.line) == (path, False, 3)
+    assert sighting.failure
 
 
 def test_a_link_out_of_the_checkout_is_not_followed(tree: WorkTree, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -542,17 +538,12 @@ def test_lines_that_are_there_are_verified(
 )
 def test_lines_that_cannot_be_are_failed_evidence(tree: WorkTree, region: Any, line: int | None) -> None:
     sighting = at({"physicalLocation": {"artifactLocation": {"uri": "src/a.py"}, "region": region}}, tree)
-    assert (sighting.opinion.line, sighting.verified, sighting.opinion.confidence) == (line, False, 70)
+    assert (sighting.opinion.line, sighting.verified, sighting.opinion.confidence) == (line, False, 90)
 
 
 def test_the_first_line_of_an_empty_file_is_there(tree: WorkTree) -> None:
     assert at(place("empty.py", line=1), tree).verified is True
     assert at(place("empty.py", line=2), tree).verified is False
-
-
-def test_failed_evidence_of_an_unscored_result_costs_it_as_much(tree: WorkTree) -> None:
-    sighting = one(result(locations=[place("nowhere.py")]), tree)
-    assert (sighting.opinion.confidence, sighting.unscored) == (60, True)
 
 
 # Snippets
@@ -588,7 +579,7 @@ def test_the_line_of_a_tool_that_ran_on_this_checkout_is_kept_although_its_snipp
     for about in ({}, {"versionControlProvenance": here}, {"versionControlProvenance": [{"revisionId": "v1"}]}):
         sighting = at(quoted(code(17), 11), repository, **about)
         assert (sighting.opinion.line, sighting.verified, sighting.opinion.confidence) == (11, True, 90)
-        assert (sighting.fingerprint, sighting.opinion.flags) == ("", ())
+        assert (sighting.fingerprint, sighting.flags) == ("", ())
 
 
 def test_a_snippet_at_its_place_is_verified(repository: WorkTree) -> None:
@@ -605,7 +596,7 @@ def test_a_snippet_of_another_commit_corrects_the_place(repository: WorkTree) ->
         True,
         80,
     )
-    assert "relocated" in sighting.opinion.flags
+    assert "relocated" in sighting.flags
 
 
 def test_a_snippet_of_another_commit_corrects_a_line_that_is_not_there(repository: WorkTree) -> None:
@@ -617,12 +608,12 @@ def test_a_snippet_of_another_commit_corrects_a_line_that_is_not_there(repositor
 @pytest.mark.parametrize("region", [{"startLine": "25"}, {"endLine": 3}])
 def test_a_snippet_does_not_repair_an_invalid_region(repository: WorkTree, region: dict[str, Any]) -> None:
     sighting = before(place(line=25, region={"snippet": {"text": code(25)}, **region}), repository)
-    assert (sighting.verified, sighting.opinion.confidence) == (False, 70)
+    assert (sighting.verified, bool(sighting.failure)) == (False, True)
 
 
 def test_a_snippet_of_another_commit_that_is_nowhere_is_failed_evidence(repository: WorkTree) -> None:
     sighting = before(quoted("os.system(user_input)", 9), repository)
-    assert (sighting.opinion.line, sighting.verified, sighting.opinion.confidence) == (9, False, 70)
+    assert (sighting.opinion.line, sighting.verified, sighting.opinion.confidence) == (9, False, 90)
 
 
 @pytest.mark.parametrize("text", ["", "  \n", None, 3, ["x"]])
@@ -690,10 +681,8 @@ def test_fingerprints_stop_when_they_have_cost_enough(repository: WorkTree, monk
 )
 def test_an_image_or_a_package_is_unchecked_and_not_failed(tree: WorkTree, uri: str, rule: str) -> None:
     sighting = one(result(ruleId=rule, locations=[place(uri)], properties={"security-severity": "9.8"}), tree)
-    assert (sighting.verified, sighting.opinion.confidence, sighting.opinion.evidence) == (None, 80, "")
-    assert merge_reports(
-        read(run(result(ruleId=rule, locations=[place(uri)])), workspace=tree), MergeSettings()
-    ).findings
+    assert (sighting.verified, sighting.opinion.confidence, sighting.failure) == (None, 80, "")
+    assert merge_all(read(run(result(ruleId=rule, locations=[place(uri)])), workspace=tree), MergeSettings()).findings
 
 
 def test_a_line_of_a_lock_file_is_unchecked_if_it_is_not_there(tree: WorkTree) -> None:
@@ -847,7 +836,7 @@ def test_the_taxa_of_a_rule_are_found_through_its_relationships() -> None:
 
 
 def test_the_state_since_a_baseline_is_a_flag() -> None:
-    assert one(result(baselineState="new")).opinion.flags == ("baseline-new", "unscored")
+    assert one(result(baselineState="new")).flags == ("baseline-new", "unscored")
 
 
 def test_the_hash_of_a_line_identifies_a_result_of_one_tool_and_rule_if_it_is_unique() -> None:
@@ -855,7 +844,7 @@ def test_the_hash_of_a_line_identifies_a_result_of_one_tool_and_rule_if_it_is_un
         return result(locations=[place(line=line)], partialFingerprints={"primaryLocationLineHash": value})
 
     old, new = read(run(hashed("ab:1", 3))), read(run(hashed("ab:1", 9)))
-    (finding,) = merge_reports([*old, *new], MergeSettings()).findings
+    (finding,) = merge_all([*old, *new]).findings
     assert [member.id for member in finding.members] == ["X1", "X1"]
     (report,) = read(run(hashed("same", 3), hashed("same", 9)))
     assert [row.fingerprint for row in report.rows] == ["", ""]
@@ -869,7 +858,7 @@ def test_fingerprints_that_do_not_identify_a_line_are_ignored() -> None:
 def test_what_was_not_read_and_why_a_run_failed_is_in_the_merged_report() -> None:
     note = {"message": {"text": "no such option"}}
     calls = [{"executionSuccessful": False, "toolExecutionNotifications": [note]}]
-    merge = merge_reports(read(run("broken", invocations=calls)), MergeSettings())
+    merge = merge_all(read(run("broken", invocations=calls)))
     assert [(error.type, error.message) for error in merge.sections.errors] == [
         ("NotRead", "1 results were not read: unreadable"),
         ("RunFailed", "no such option"),
@@ -997,7 +986,7 @@ def test_bent_sarif_never_breaks_the_reader_or_the_merge(
     except UsageError:
         return
     assert all(0 <= row.opinion.confidence <= 100 for report in reports for row in report.rows)
-    merge_reports(reports, MergeSettings())
+    merge_all(reports)
 
 
 @given(st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode()))
@@ -1026,7 +1015,7 @@ def test_two_tools_that_see_the_same_fault_agree() -> None:
     workspace = WorkTree(ROOT)
     names = ("ruff.sarif", "bandit.sarif")
     reports = [report for name in names for report in read_sarif(fixture(name), name, workspace, {})]
-    merged = merge_reports(reports, MergeSettings())
+    merged = merge_all(reports)
     query = next(finding for finding in (*merged.findings, *merged.dropped) if "SQL" in finding.title)
     assert query.path == "examples/shop/shop/catalog.py"
     assert (query.agents, query.category, query.verified) == (("bandit", "ruff"), "security", True)
@@ -1080,13 +1069,13 @@ def test_results_of_real_tools_stay_where_the_tool_put_them(
         for each in json.loads(data)["runs"][0]["results"]
     ]
     assert sorted(row.opinion.line or 0 for row in report.rows) == sorted(regions)
-    assert merge_reports([report], MergeSettings()).counts.rows == count
+    assert merge_all([report]).counts.rows == count
 
 
 def test_a_wrong_snippet_of_bandit_does_not_move_its_finding(project: WorkTree) -> None:
     (report,) = read_sarif((FIXTURES / "bandit-multiline.sarif").read_bytes(), "bandit.sarif", project, {})
     (shell,) = [row for row in report.rows if row.opinion.rule == "B602"]
-    assert (shell.opinion.line, shell.opinion.claimed_line, shell.verified) == (20, None, True)
+    assert (shell.opinion.line, "relocated" in shell.flags, shell.verified) == (20, False, True)
 
 
 def trivy(name: str, title: str, said: str, path: str, line: int) -> tuple[dict[str, Any], dict[str, Any]]:

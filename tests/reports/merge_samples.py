@@ -8,10 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from remit.checking import Options, check_text
 from remit.contract.findings import Severity
 from remit.evidence.sources import Sources, open_sources
-from remit.merging.adjust import build_report
 from remit.merging.content import (
     NO_SECTIONS,
     AgentBlocker,
@@ -33,8 +31,18 @@ from remit.merging.content import (
     Sections,
     Statement,
 )
-from remit.merging.merge import merge_reports
-from remit.merging.merge_data import SCALE, AgentReport, Conflict, Counts, Merge, MergedFinding, MergeSettings, Opinion
+from remit.merging.merge import merge
+from remit.merging.merge_data import (
+    SCALE,
+    AgentReport,
+    Conflict,
+    ConflictKind,
+    Counts,
+    FailedRow,
+    Merge,
+    MergedFinding,
+    Opinion,
+)
 from remit.reports.merge.annotations import github_commands
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,6 +121,7 @@ _agents = st.one_of(st.sampled_from(["qa-engineer", "security-auditor", "ruff"])
 _ids = st.one_of(st.sampled_from(["", "SEC-001", "sec-001", "QA-2", "B608", "F-001"]), hostile)
 _titles = st.one_of(hostile, st.sampled_from(["x" * 400, "a/b.py:1 " * 40]))
 
+_flags = st.one_of(st.sampled_from(["agreed", "disputed", "quote-verified"]), hostile)
 opinions = st.builds(
     Opinion,
     agent=_agents,
@@ -122,19 +131,15 @@ opinions = st.builds(
     line=st.one_of(st.none(), st.integers(0, 10**9)),
     title=_titles,
     details=st.one_of(hostile, _fences, hostile.map("**Risk**: {}\n**Fix**: it".format)),
-    claimed_path=st.one_of(st.none(), hostile),
-    claimed_line=st.one_of(st.none(), st.integers(0, 10**9)),
-    claimed_confidence=st.one_of(st.none(), _scores),
-    evidence=st.one_of(st.just(""), hostile),
-    flags=st.lists(st.one_of(st.sampled_from(["unscored", "relocated", "revise"]), hostile), max_size=2).map(tuple),
+    claimed=st.one_of(st.none(), _scores),
 )
 
 
 @st.composite
 def findings(draw: st.DrawFn, *, dropped: bool = False) -> MergedFinding:
     agent_opinions = draw(st.lists(opinions, min_size=1, max_size=3, unique_by=lambda opinion: opinion.agent))
-    verified = draw(st.sampled_from([True, None, False]))
-    path, line, end = draw(st.sampled_from(LOST if verified is False else PLACES))
+    verified = draw(st.sampled_from([True, None]))
+    path, line, end = draw(st.sampled_from(PLACES if verified else [*PLACES, *LOST]))
     return MergedFinding(
         id=draw(_ids),
         path=path,
@@ -150,17 +155,22 @@ def findings(draw: st.DrawFn, *, dropped: bool = False) -> MergedFinding:
         agents=tuple(opinion.agent for opinion in agent_opinions),
         opinions=tuple(agent_opinions),
         verified=verified,
-        flags=tuple(draw(st.lists(st.one_of(st.sampled_from(["agreed", "disputed", "revise"]), hostile), max_size=3))),
+        flags=tuple(
+            draw(st.lists(st.one_of(st.sampled_from(["agreed", "disputed", "quote-verified"]), hostile), max_size=3))
+        ),
         **({"reason": draw(hostile)} if dropped else {}),
     )
 
 
 _conflicts = st.builds(
     Conflict,
-    kind=st.sampled_from(["severity", "score", "compliance", "presence"]),
+    kind=st.sampled_from(["severity", "score", "compliance", "work", "presence", "self"]),
     finding=_ids,
     agents=st.lists(_agents, min_size=1, max_size=3).map(tuple),
     why=hostile,
+)
+_failed = st.builds(
+    FailedRow, agent=_agents, id=_ids, title=_titles, severity=_severities, location=hostile, why=hostile
 )
 _reports = st.builds(
     AgentReport,
@@ -226,7 +236,7 @@ sections = st.builds(
         st.builds(Change, agent=_agents, path=hostile, claim=hostile, text=hostile, lines=hostile, outcome=_outcomes)
     ),
     tests=_many(
-        st.builds(AgentTests, agent=_agents, text=_texts, passed=st.sampled_from([True, False, None]), denied=hostile)
+        st.builds(AgentTests, agent=_agents, text=_texts, runs=st.dictionaries(hostile, st.booleans(), max_size=2))
     ),
     blockers=_many(st.builds(AgentBlocker, _agents, hostile, hostile)),
     next_steps=_many(st.builds(Statement, _agents, hostile)),
@@ -261,6 +271,7 @@ def merges(draw: st.DrawFn) -> Merge:
         *kept,
         dropped=dropped,
         conflicts=conflicts,
+        failed=tuple(draw(st.lists(_failed, max_size=3))),
         agents=agents,
         status=draw(st.sampled_from(["SUCCESS", "PARTIAL", "FAILED"])),
         decision=draw(st.sampled_from(["continue", "review", "retry"])),
@@ -272,6 +283,7 @@ def merge_of(
     *kept: MergedFinding,
     dropped: tuple[MergedFinding, ...] = (),
     conflicts: tuple[Conflict, ...] = (),
+    failed: tuple[FailedRow, ...] = (),
     agents: tuple[AgentReport, ...] = (AgentReport("qa-engineer", "SUCCESS", "accept"),),
     status: str = "SUCCESS",
     decision: str = "continue",
@@ -285,8 +297,10 @@ def merge_of(
         agents=agents,
         findings=kept,
         conflicts=conflicts,
+        failed=failed,
         dropped=dropped,
         sections=sections,
+        threshold=75,
         counts=Counts(
             inputs=len(agents),
             findings=len(kept),
@@ -295,8 +309,22 @@ def merge_of(
             critical=each.count("critical"),
             important=each.count("important"),
             minor=each.count("minor"),
+            unrated=each.count(None),
+            dismissed=sum("dismissed" in finding.flags for finding in dropped),
+            failed=len(failed),
+            rows=0,
+            looked=1,
         ),
     )
+
+
+def conflict(kind: ConflictKind = "score", about: str = "QA-001", why: str = "far apart") -> Conflict:
+    """A conflict between two agents."""
+    return Conflict(kind=kind, finding=about, agents=("a", "b"), why=why)
+
+
+#: A row that is no finding.
+INVENTED = FailedRow("ruff", "SEC-009", "An invented fault", "critical", "shop/auth.py:412", "the file has 171 lines")
 
 
 def finding(
@@ -315,7 +343,7 @@ def finding(
     **rest: str,
 ) -> MergedFinding:
     """A finding; `said` are more fields of its opinions."""
-    values = {"id": name, "severity": severity, "confidence": score, "line": place[1], "title": title}
+    values = {"id": name, "severity": severity, "confidence": score, "claimed": score, "line": place[1], "title": title}
     agent_opinions = tuple(
         Opinion(**{"agent": agent, "details": details, **values, **(said or {})}) for agent in agents
     )
@@ -348,12 +376,8 @@ def sources() -> Sources:
 def example(*names: str) -> Merge:
     """The merge of some of the example results."""
     example_sources = sources()
-    reports = [
-        build_report(verdict, example_sources.workspace)
-        for name in names or ("review-security", "review-quality", "faulty-review", "verification", "generic")
-        for verdict in check_text((ROOT / f"examples/results/{name}.md").read_bytes(), name, Options(), example_sources)
-    ]
-    return merge_reports(reports, MergeSettings())
+    names = names or ("review-security", "review-quality", "faulty-review", "verification", "generic")
+    return merge([ROOT / f"examples/results/{name}.md" for name in names], sources=example_sources)
 
 
 def merge_github(merge: Merge) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from merge_samples import merge_github
 
 from remit.merging.inputs import failed_report
-from remit.merging.merge import merge_reports, with_coverage
-from remit.merging.merge_data import LanguageCoverage, Merge, MergeSettings
+from remit.merging.merge import merge as merge_all
+from remit.merging.merge import with_coverage
+from remit.merging.merge_data import LanguageCoverage, Merge
 from remit.reports.formats import format_json
 from remit.reports.layout import plain_lines
 from remit.reports.merge.decision import failures_of
@@ -35,7 +37,7 @@ def review(*, unread: int = 3, agents: tuple[str, ...] = ("ruff", "quiet")) -> M
     reasons = {"ruff": (f"it ended with error: {REASON}", [ADVICE])}
     reports = [failed_report(name, *reasons.get(name, ())) for name in agents]
     coverage = (LanguageCoverage("Python", 3, {}, unread), LanguageCoverage("Go", 2, {}, 2))
-    return with_coverage(merge_reports(reports, MergeSettings()), coverage)
+    return with_coverage(merge_all(reports), coverage)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -68,7 +70,8 @@ def test_an_agent_that_gives_no_reason_sent_no_result() -> None:
 
 
 def test_the_annotation_of_a_failed_review_is_an_error_before_all_others() -> None:
-    first, second, third = merge_github(review()).splitlines()
+    head, first, second, third = merge_github(review()).splitlines()
+    assert head.startswith("::notice title=decision retry")
     assert first.startswith("::error title=NOT REVIEWED::NOT REVIEWED: quiet and ruff failed, and no other reviewer")
     assert first.endswith("Python: 3 files, none reviewed; Go: 2 files, none reviewed")
     assert second.startswith("::error title=ruff failed::RunFailed: it ended with error: ")
@@ -76,7 +79,7 @@ def test_the_annotation_of_a_failed_review_is_an_error_before_all_others() -> No
 
 
 def test_a_review_of_little_code_has_a_warning_as_annotation() -> None:
-    first = merge_github(review(unread=1)).splitlines()[0]
+    first = merge_github(review(unread=1)).splitlines()[1]
     assert first == (
         "::warning title=Most of the code was not reviewed::Python: 3 files, 1 not reviewed; Go: 2 files, none reviewed"
     )
@@ -84,15 +87,6 @@ def test_a_review_of_little_code_has_a_warning_as_annotation() -> None:
 
 def test_a_part_that_could_not_be_read_is_a_warning() -> None:
     merge = review(agents=("ruff",))
-    partial = merge_reports([], MergeSettings())
-    only_errors = type(partial)(
-        status="PARTIAL",
-        decision="review",
-        agents=(),
-        findings=(),
-        conflicts=(),
-        dropped=(),
-        sections=merge.sections,
-        counts=partial.counts,
-    )
-    assert merge_github(only_errors).startswith("::warning title=ruff was not read completely::RunFailed")
+    partial = merge_all([])
+    only_errors = msgspec.structs.replace(partial, status="PARTIAL", decision="review", sections=merge.sections)
+    assert merge_github(only_errors).split("\n")[1].startswith("::warning title=ruff needs attention::RunFailed")

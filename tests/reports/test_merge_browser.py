@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from merge_samples import PLACES, example, finding, merge_of, sources
+from merge_samples import PLACES, conflict, example, finding, merge_of, sources
 from support.browser import browsing
 
-from remit.merging.merge_data import Conflict, Merge
+from remit.merging.merge_data import Merge
 from remit.reports.merge.html import TITLE, merge_html
 
 pytestmark = pytest.mark.process
@@ -113,7 +113,7 @@ def merge() -> Merge:
         finding("QA-001", severity="important", agents=("qa-engineer",), title="Needle in the hay"),
         finding("QA-002", severity="minor", agents=("qa-engineer",), place=PLACES[1], verified=None),
         finding("R-1", severity=None, agents=("ruff & <b>",), flags=("revise",), place=PLACES[2]),
-        conflicts=(Conflict("score", "QA-001", ("qa-engineer",), "far apart"),),
+        conflicts=(conflict(),),
     )
 
 
@@ -127,7 +127,7 @@ ADDRESSES = {
     "#agent=nobody": "1,2,3,4",
     "#flag=agreed": "1",
     "#flag=unchecked": "3",
-    "#severity=important,minor&agent=qa-engineer&flag=location exists": "2",
+    "#severity=important,minor&agent=qa-engineer&flag=the line exists": "2",
     "#q=needle": "2",
     "#q=no+such+words": "",
     "#finding-3": "1,2,3,4",
@@ -135,7 +135,7 @@ ADDRESSES = {
 
 
 @pytest.mark.parametrize(
-    "address", ["", "#severity=critical", "#severity=important,minor&agent=qa-engineer&flag=location exists"]
+    "address", ["", "#severity=critical", "#severity=important,minor&agent=qa-engineer&flag=the line exists"]
 )
 def test_the_address_chooses_what_is_shown(merge: Merge, address: str, show: Show) -> None:
     shown = show(merge_html(merge, sources().workspace), address)
@@ -197,7 +197,7 @@ def test_no_words_of_an_agent_run(show: Show) -> None:
             for words in HOSTILE
         ),
         dropped=tuple(finding(title=words, reason=words) for words in HOSTILE),
-        conflicts=tuple(Conflict("score", words, (words,), words) for words in HOSTILE),
+        conflicts=tuple(conflict("score", words, words) for words in HOSTILE),
     )
     for page in (merge_html(merge), POLICY.sub("", merge_html(merge))):
         shown = show(page)
@@ -222,9 +222,7 @@ def test_nothing_from_the_network_would_be_loaded(merge: Merge, show: Show) -> N
 @pytest.mark.parametrize("width", [360, 768, 1600])
 def test_no_width_makes_the_page_scroll_sideways(width: int, show: Show) -> None:
     wide = finding(title="w" * 300, agents=("a" * 80,), flags=("f" * 80,), details="d" * 500, category="c" * 60)
-    merge = merge_of(
-        wide, *example().findings, dropped=(wide,), conflicts=(Conflict("score", "x" * 200, ("a",), "y" * 300),)
-    )
+    merge = merge_of(wide, *example().findings, dropped=(wide,), conflicts=(conflict("score", "x" * 200, "y" * 300),))
     script = """
         for (const fold of page.querySelectorAll("details")) fold.open = true;
         const { clientWidth, scrollWidth } = page.documentElement;

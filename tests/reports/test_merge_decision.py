@@ -5,12 +5,9 @@ from __future__ import annotations
 import pytest
 from merge_samples import merge_of
 
-from remit.checking import Options, check_text
-from remit.evidence.sources import open_sources
-from remit.merging.inputs import read_input
-from remit.merging.merge import merge_reports, with_coverage
-from remit.merging.merge_data import AgentReport, LanguageCoverage, Merge, MergeSettings
-from remit.merging.previous import reports_of
+from remit.merging.content import AgentError, Sections
+from remit.merging.merge import merge, with_coverage
+from remit.merging.merge_data import AgentReport, LanguageCoverage, Merge
 from remit.reports.layout import plain_lines
 from remit.reports.merge.decision import decision_text
 from remit.reports.merge.groups import coverage_text
@@ -37,11 +34,11 @@ READERS = {"scout": 3, "auditor": 2}
 )
 def test_each_format_names_who_read_the_files_of_a_language(coverage: LanguageCoverage, text: str) -> None:
     assert coverage_text(coverage) == text
-    merge = with_coverage(merge_of(), (coverage,))
+    outcome = with_coverage(merge_of(), (coverage,))
     for written in (
-        plain_lines(merge_text_lines(merge, 140)),
-        merge_markdown(merge),
-        merge_sarif(merge, version="1.0.0"),
+        plain_lines(merge_text_lines(outcome, 140)),
+        merge_markdown(outcome),
+        merge_sarif(outcome, version="1.0.0"),
     ):
         assert text in written
 
@@ -70,14 +67,9 @@ GO = LanguageCoverage("Go", 2, {}, 2)
 def test_a_review_of_nothing_states_why_and_what_helps(
     agents: tuple[AgentReport, ...], coverage: tuple[LanguageCoverage, ...], decision: str, text: str
 ) -> None:
-    merge = with_coverage(merge_of(agents=agents), coverage)
-    assert (merge.status, merge.decision) == ("FAILED", decision)
-    assert decision_text(merge).startswith(f"NOT REVIEWED: {text}")
-    written = merge_markdown(merge)
-    assert "nothing to merge" not in written
-    for kind in (None, "review"):
-        (verdict,) = check_text(written, "merged.md", Options(kind=kind), open_sources(None))
-        assert verdict.accepted, verdict.violations
+    outcome = with_coverage(merge_of(agents=agents), coverage)
+    assert (outcome.status, outcome.decision) == ("FAILED", decision)
+    assert decision_text(outcome).startswith(f"NOT REVIEWED: {text}")
 
 
 @pytest.mark.parametrize("failed", [False, True])
@@ -86,25 +78,21 @@ def test_a_review_that_read_little_of_the_code_is_partial(failed: bool) -> None:
     unread = merge_of(
         agents=agents, decision="retry" if failed else "continue", status="PARTIAL" if failed else "SUCCESS"
     )
-    merge = with_coverage(unread, (GO, YAML, PROSE))
-    assert (merge.status, merge.decision) == ("PARTIAL", "retry" if failed else "review")
+    outcome = with_coverage(unread, (GO, YAML, PROSE))
+    assert (outcome.status, outcome.decision) == ("PARTIAL", "retry" if failed else "review")
     if not failed:
         text = "most of the code was not reviewed; files not reviewed: 2 Go, 2 YAML"
-        assert decision_text(merge) == text
-    written = merge_markdown(merge)
-    for kind in (None, "review"):
-        (verdict,) = check_text(written, "merged.md", Options(kind=kind), open_sources(None))
-        assert verdict.accepted, verdict.violations
+        assert decision_text(outcome) == text
 
 
 def test_a_review_that_read_half_of_the_code_is_a_success() -> None:
     half = LanguageCoverage("Go", 4, {"vet": 2}, 2)
-    merge = with_coverage(merge_of(), (half, PROSE))
-    assert (merge.status, merge.decision) == ("SUCCESS", "continue")
+    outcome = with_coverage(merge_of(), (half, PROSE))
+    assert (outcome.status, outcome.decision) == ("SUCCESS", "continue")
 
 
 def merged(text: str) -> Merge:
-    return merge_reports(read_input(text.encode(), "a.md", Options(), open_sources(None)).reports, MergeSettings())
+    return merge([text])
 
 
 @pytest.mark.parametrize(
@@ -115,21 +103,24 @@ def merged(text: str) -> Merge:
     ],
 )
 def test_a_status_that_does_not_exist_is_named(status: str, problem: str) -> None:
-    merge = merged(f"## Qa Engineer Result\n\n{status}### Summary\nAll is well.\n")
-    assert (merge.agents[0].status, merge.agents[0].problem) == ("PARTIAL", problem)
-    assert decision_text(merge).startswith(f"qa-engineer: {problem}")
-    assert "did not finish" not in decision_text(merge)
-    assert merge_reports(reports_of(merge), MergeSettings(), [merge]) == merge
+    outcome = merged(f"## Qa Engineer Result\n\n{status}### Summary\nAll is well.\n")
+    assert outcome.agents[0].status == "PARTIAL"
+    assert [(error.type, error.message) for error in outcome.sections.errors] == [("NoStatus", problem)]
+    assert decision_text(outcome).startswith(f"qa-engineer: {problem}")
+    assert "did not finish" not in decision_text(outcome)
+    assert merge([outcome]) == outcome
 
 
 def test_a_partial_result_did_not_finish() -> None:
-    merge = merged("## Qa Engineer Result\n\n### Status\nPARTIAL\n\n### Summary\nHalf is done.\n")
-    assert decision_text(merge).startswith("qa-engineer did not finish")
-    assert not merge.agents[0].problem
+    outcome = merged("## Qa Engineer Result\n\n### Status\nPARTIAL\n\n### Summary\nHalf is done.\n")
+    assert decision_text(outcome).startswith("qa-engineer did not finish")
+    assert not outcome.sections.errors
 
 
 def test_many_invalid_statuses_are_counted() -> None:
-    agents = tuple(AgentReport(f"a{number}", "PARTIAL", "revise", problem="it has no status") for number in range(5))
-    merge = merge_of(agents=agents, decision="review", status="PARTIAL")
-    text = decision_text(merge)
+    names = [f"a{number}" for number in range(5)]
+    errors = tuple(AgentError(agent=name, type="NoStatus", message="it has no status") for name in names)
+    agents = tuple(AgentReport(name, "PARTIAL", "revise") for name in names)
+    outcome = merge_of(agents=agents, decision="review", status="PARTIAL", sections=Sections(errors=errors))
+    text = decision_text(outcome)
     assert "a2: it has no status; 2 more agents without a valid status" in text

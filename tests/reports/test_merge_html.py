@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 import pytest
 from hypothesis import given
-from merge_samples import LOST, PLACES, SHOP, example, finding, merge_of, merges, sources
+from merge_samples import INVENTED, LOST, PLACES, SHOP, conflict, example, finding, merge_of, merges, sources
 
-from remit.merging.merge_data import AgentReport, Conflict, Merge, MergeDecision
+from remit.merging.merge_data import AgentReport, Merge, MergeDecision
 from remit.reports.merge import html as page
 from remit.reports.merge.html import ReportSource, merge_html, report_source
 from remit.workspace import git
@@ -188,10 +188,9 @@ def test_the_policy_allows_nothing_but_the_two_parts_of_the_page() -> None:
 
 
 def test_headings_come_in_order() -> None:
-    conflict = Conflict("score", "QA-001", ("a", "b"), "far apart")
-    merge = merge_of(finding(), dropped=(finding(reason="unsure"),), conflicts=(conflict,))
+    merge = merge_of(finding(), dropped=(finding(reason="unsure"),), conflicts=(conflict(),), failed=(INVENTED,))
     levels = [int(tag[1]) for tag in seen(merge).tags if re.fullmatch("h[1-6]", tag)]
-    assert levels == [1, 2, 3, 2, 2, 2, 2]
+    assert levels == [1, 2, 2, 2, 3, 2, 2, 2]
 
 
 def test_every_control_has_a_label_and_every_id_is_unique() -> None:
@@ -213,9 +212,9 @@ def test_the_cited_lines_are_marked_with_three_lines_around_them() -> None:
 
 @pytest.mark.parametrize("place", [*LOST, (f"{SHOP}/auth.py", None, None)])
 def test_a_place_that_cannot_be_shown_has_no_excerpt(place: tuple[str | None, int | None, int | None]) -> None:
-    tree = seen(merge_of(finding(place=place, verified=False)), with_checkout=True)
+    tree = seen(merge_of(finding(place=place, verified=None)), with_checkout=True)
     assert "figure" not in tree.tags
-    assert "Evidence failed" in "".join(tree.text["li"])
+    assert "Unchecked" in "".join(tree.text["li"])
 
 
 def test_a_long_range_is_cut() -> None:
@@ -237,7 +236,7 @@ def test_the_first_chip_is_the_decision_and_not_how_the_run_ended(decision: Merg
     agents = (AgentReport("a", "SUCCESS", "revise"),)
     text = merge_html(msgspec.structs.replace(merge_of(agents=agents), decision=decision))
     assert f'<p class="verdict"><span class="chip {color}">{decision.capitalize()}</span>' in text
-    assert "The run ended with SUCCESS." in text
+    assert f'<p class="headline">decision {decision} · run SUCCESS · 0 failed · 0 dropped · 0 dismissed</p>' in text
 
 
 DETAILS = "**QA-001: A bug**\n```py\nthe_quoted_code()\n```\nSome words.\n"
@@ -257,32 +256,38 @@ def test_long_help_is_folded() -> None:
     assert '<details class="more"><summary>Full text</summary><pre>Why it is bad.' in text
 
 
-def test_a_closed_card_shows_failed_evidence_and_dispute() -> None:
-    shown = finding(place=LOST[0], verified=False, flags=("disputed",), said={"evidence": "there is no such file"})
-    text = merge_html(merge_of(shown))
-    summary = text[text.index("<article") :].partition("</summary>")[0]
-    assert '<span class="chip bad">evidence failed</span><span class="chip warn">disputed</span>' in summary
-    assert '<li class="chip bad">Evidence failed: there is no such file</li>' in text
-
-
-def test_conflicts_come_after_the_findings_and_lead_to_their_card() -> None:
-    conflict = Conflict("score", "QA-002", ("b",), "far apart")
-    merge = merge_of(finding("QA-001"), finding("QA-002", agents=("b",)), conflicts=(conflict,))
+def test_conflicts_and_what_did_not_hold_come_before_the_findings() -> None:
+    merge = merge_of(
+        finding("QA-001"),
+        finding("QA-002", agents=("b",), flags=("disputed",)),
+        conflicts=(conflict(about="QA-002"),),
+        failed=(INVENTED,),
+    )
     text = merge_html(merge)
-    assert text.index('<a class="subject" href="#finding-2">QA-002</a>') > text.index('id="finding-2"')
+    places = [text.index(f'id="{name}"') for name in ("conflicts", "failed", "findings", "finding-1")]
+    assert places == sorted(places)
+    assert '<a class="subject" href="#finding-2">QA-002</a>' in text
     assert '<dt><a href="#conflicts">Conflicts</a></dt>' in text
+    assert "<td>ruff</td><td>the file has 171 lines</td>" in text
+    assert '<span class="chip warn">disputed</span>' in text
+
+
+def test_every_other_title_stands_beside_that_of_the_finding() -> None:
+    other = finding(agents=("b",), title="Something <else>").opinions
+    both = msgspec.structs.replace(finding(), opinions=(*other, *finding().opinions))
+    assert '<p class="beside">Also stated there: Something &lt;else&gt;</p>' in merge_html(merge_of(both))
 
 
 def test_dropped_findings_are_folded_away_with_their_reasons() -> None:
-    text = merge_html(merge_of(dropped=(finding("QA-009", reason="confidence 60 is under 80"),)))
+    text = merge_html(merge_of(dropped=(finding("QA-009", reason="confidence 60 is under 75"),)))
     assert '<details class="fold">\n<summary><h2>Dropped findings (1)</h2></summary>' in text
-    assert "<td>confidence 60 is under 80</td>" in text
+    assert "<td>confidence 60 is under 75</td>" in text
 
 
 def test_nothing_found_needs_no_filters() -> None:
     tree = seen(merge_of())
     assert "form" not in tree.tags
-    assert "There are no findings." in "".join(tree.text["p"])
+    assert "No issues were found." in "".join(tree.text["p"])
 
 
 @pytest.mark.slow

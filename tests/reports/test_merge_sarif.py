@@ -7,7 +7,7 @@ import re
 import subprocess
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import jsonschema
 import pytest
@@ -16,9 +16,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.contract.findings import Severity
-from remit.merging.merge_data import AgentReport, Conflict, Counts, Merge, MergedFinding, MergeStatus, Opinion
+from remit.merging.merge_data import (
+    AgentReport,
+    Conflict,
+    Counts,
+    FailedRow,
+    Merge,
+    MergedFinding,
+    MergeStatus,
+    Opinion,
+)
 from remit.merging.sarif.read import read_sarif
-from remit.reports.merge.sarif import FINGERPRINT, ROOT, Profile, merge_sarif
+from remit.reports.merge.sarif import FINGERPRINT, ROOT, merge_sarif
 from remit.surfaces.cli.merge import merge_command
 from remit.workspace.files import WorkTree
 
@@ -26,7 +35,6 @@ SCHEMA = Path(__file__).parents[1] / "fixtures" / "sarif" / "sarif-schema-2.1.0.
 RESULT = Path(__file__).parents[2] / "examples" / "results" / "review-quality.md"
 #: What the schema's format `uri` asks for: a scheme, and no character that has to be escaped.
 URI = re.compile(r"[a-z][a-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+")
-PROFILES: tuple[Profile, ...] = get_args(Profile)
 #: What a terminal, a browser or a reader of text would obey.
 CONTROLS = "\x00\x07\x1b\x7f\x9b\n\r\u202e\u2066\u200b\ud800"
 
@@ -67,6 +75,7 @@ def merge(
     *findings: MergedFinding,
     conflicts: tuple[Conflict, ...] = (),
     dropped: tuple[MergedFinding, ...] = (),
+    failed: tuple[FailedRow, ...] = (),
     agents: tuple[AgentReport, ...] | None = None,
     status: MergeStatus = "SUCCESS",
 ) -> Merge:
@@ -81,6 +90,8 @@ def merge(
         findings=findings,
         conflicts=conflicts,
         dropped=dropped,
+        failed=failed,
+        threshold=75,
         counts=Counts(
             inputs=len(agents),
             findings=len(findings),
@@ -89,6 +100,11 @@ def merge(
             critical=severities.count("critical"),
             important=severities.count("important"),
             minor=severities.count("minor"),
+            unrated=severities.count(None),
+            dismissed=0,
+            failed=len(failed),
+            rows=0,
+            looked=1,
         ),
     )
 
@@ -114,14 +130,18 @@ def test_the_schema_refuses_invalid_sarif() -> None:
     assert not validator().is_valid(log)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_a_finding_becomes_a_result(profile: Profile, tree: WorkTree) -> None:
-    said = (opinion(), opinion("qa-engineer", severity="minor", confidence=78.0, id="QA-7", title="Too open"))
-    run = written(merge(finding(*said, end_line=3)), profile=profile, workspace=tree)
+def test_a_finding_becomes_a_result(tree: WorkTree) -> None:
+    said = (
+        opinion(),
+        opinion("qa-engineer", severity="minor", confidence=78.0, claimed=88.0, id="QA-7", title="Too wide"),
+    )
+    run = written(merge(finding(*said, end_line=3)), workspace=tree)
     (result,) = run["results"]
     assert (result["ruleId"], result["level"], result["rank"]) == ("security", "error", 96.5)
     assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "security"
-    assert result["message"]["text"] == "Open to anybody. Found by security-auditor and qa-engineer, confidence 96.5."
+    assert result["message"]["text"] == (
+        "Open to anybody. Also stated there: Too wide. Found by security-auditor and qa-engineer, confidence 96.5."
+    )
     place = result["locations"][0]["physicalLocation"]
     assert place["artifactLocation"] == {"uri": "src/a.py", "uriBaseId": ROOT}
     assert place["region"] == {"startLine": 2, "endLine": 3, "snippet": {"text": "os.system(name)\n"}}
@@ -133,12 +153,8 @@ def test_a_finding_becomes_a_result(profile: Profile, tree: WorkTree) -> None:
         "severity": "minor",
         "confidence": 78.0,
         "line": 2,
-        "title": "Too open",
-        "claimed_path": None,
-        "claimed_line": None,
-        "claimed_confidence": None,
-        "evidence": "",
-        "flags": [],
+        "title": "Too wide",
+        "claimed": 88.0,
     }
 
 
@@ -172,7 +188,8 @@ def test_other_lines_that_agents_name_are_related_places() -> None:
 
 
 def test_conflicts_are_notifications_and_properties() -> None:
-    conflict = Conflict("severity", "SEC-001", ("a", "b"), "a calls it critical, b minor")
+    why = "a calls it critical, b minor"
+    conflict = Conflict(kind="severity", finding="SEC-001", agents=("a", "b"), why=why)
     run = written(merge(finding(), conflicts=(conflict,)))
     (notification,) = run["invocations"][0]["toolExecutionNotifications"]
     assert notification["level"] == "warning"
@@ -183,8 +200,20 @@ def test_conflicts_are_notifications_and_properties() -> None:
     assert run["properties"]["remit"]["decision"] == "review"
 
 
+def test_what_did_not_hold_is_a_notification_on_no_line() -> None:
+    row = FailedRow("a", "SEC-9", "Invented", "critical", "src/a.py:412", "the file has 3 lines")
+    run = written(merge(finding(), failed=(row,)))
+    (notification,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert notification["descriptor"]["id"] == "did-not-hold"
+    assert notification["message"]["text"] == (
+        "Did not hold: SEC-9 Invented. a: the file has 3 lines (at src/a.py:412)"
+    )
+    assert "locations" not in notification
+    assert "Invented" not in json.dumps(run["results"])
+
+
 def test_dropped_findings_are_counted_and_not_shown() -> None:
-    run = written(merge(finding(), dropped=(finding(title="Doubtful", reason="confidence 40 is under 80"),)))
+    run = written(merge(finding(), dropped=(finding(title="Doubtful", reason="confidence 40 is under 75"),)))
     assert (len(run["results"]), run["properties"]["remit"]["counts"]["dropped"]) == (1, 1)
     assert "Doubtful" not in json.dumps(run)
 
@@ -195,8 +224,7 @@ def test_a_failed_merge_is_marked() -> None:
 
 
 def test_an_empty_merge_is_valid() -> None:
-    for profile in PROFILES:
-        assert written(merge(agents=()), profile=profile)["results"] == []
+    assert written(merge(agents=()))["results"] == []
 
 
 # Places
@@ -222,9 +250,7 @@ def test_a_path_is_written_as_a_uri(path: str, artifact: dict[str, str]) -> None
 @pytest.mark.parametrize(("line", "end_line"), [(0, None), (-4, 3), (None, None), (None, 5)])
 def test_a_line_that_cannot_be_is_not_written(line: int | None, end_line: int | None) -> None:
     merged = merge(finding(line=line, end_line=end_line))
-    (result,) = written(merged, profile="ai")["results"]
-    assert "region" not in result["locations"][0]["physicalLocation"]
-    (result,) = written(merged, profile="github")["results"]
+    (result,) = written(merged)["results"]
     assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 1}
 
 
@@ -239,20 +265,6 @@ def test_for_code_scanning_a_finding_without_a_place_is_a_notification() -> None
     assert (run["results"], notification["level"]) == ([], "error")
     assert notification["descriptor"]["id"] == "finding-without-place"
     assert notification["message"]["text"].startswith("Open to anybody.")
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_a_finding_whose_evidence_failed_is_put_on_no_line(profile: Profile) -> None:
-    run = written(merge(finding(opinion(evidence="there is no such file"), verified=False)), profile=profile)
-    placed = run["results"] or run["invocations"][0]["toolExecutionNotifications"]
-    assert "src/a.py" not in json.dumps(placed[0].get("locations", []))
-    assert placed[0]["message"]["text"].endswith("Its evidence failed: there is no such file (at src/a.py:2).")
-    assert len(run["results"]) == (profile == "ai")
-
-
-def test_otherwise_a_finding_without_a_place_is_a_result() -> None:
-    (result,) = written(merge(finding(path=None, line=None)), profile="ai")["results"]
-    assert result["locations"] == []
 
 
 def test_a_snippet_has_at_most_twenty_lines(tree: WorkTree) -> None:
@@ -303,33 +315,6 @@ def test_without_the_code_a_fingerprint_is_made_from_the_title() -> None:
 
 def test_the_run_is_named_for_code_scanning() -> None:
     assert written(merge(finding()))["automationDetails"]["id"] == "remit/"
-
-
-# The profile for generated findings
-
-
-def test_generated_findings_have_generators_and_no_fingerprints(tree: WorkTree) -> None:
-    run = written(merge(finding(opinion(), opinion("qa-engineer"))), profile="ai", workspace=tree)
-    (result,) = run["results"]
-    assert "partialFingerprints" not in result
-    assert "fingerprints" not in result
-    assert result["properties"]["ai"] == {"generators": ["security-auditor", "qa-engineer"]}
-    assert run["properties"]["ai/origin"] == "synthesized"
-    assert run["properties"]["ai"]["generators"] == [{"name": "qa-engineer"}, {"name": "security-auditor"}]
-
-
-def test_findings_of_one_agent_are_generated() -> None:
-    alone = merge(finding(opinion("a")), agents=(AgentReport("a", "SUCCESS", "accept"),))
-    assert written(alone, profile="ai")["properties"]["ai/origin"] == "generated"
-
-
-def test_markdown_in_a_title_is_not_obeyed() -> None:
-    title = "**x** [y](https://example.org) <img src=x> `z`\n# head"
-    (result,) = written(merge(finding(opinion(title=title), title=title)), profile="ai")["results"]
-    markdown = result["message"]["markdown"]
-    assert r"\[y\]\(https://example\.org\)" in markdown
-    assert r"\<img src=x\>" in markdown
-    assert "\n#" not in markdown
 
 
 # Where the code comes from
@@ -446,14 +431,13 @@ def test_a_part_of_a_checkout_is_not_mapped_to_its_root(checkout: Checkout) -> N
 # Untrusted text
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_nothing_in_an_agents_words_is_obeyed(profile: Profile) -> None:
+def test_nothing_in_an_agents_words_is_obeyed() -> None:
     bad = f'x{CONTROLS}"}}],[click](javascript:alert(1)) {{0}}'
     said = opinion(bad, id=bad, title=bad, line=7)
     findings = finding(said, id=bad, title=bad, category=bad, flags=(bad,))
-    conflict = Conflict("score", bad, (bad, "b"), bad)
+    conflict = Conflict(kind="score", finding=bad, agents=(bad, "b"), why=bad)
     merged = merge(findings, conflicts=(conflict,))
-    run = written(merged, profile=profile, commit=bad, repository=f"https://example.org/{bad}")
+    run = written(merged, commit=bad, repository=f"https://example.org/{bad}")
     for text in strings(run):
         assert not set(text) & set(CONTROLS.replace("\n", "")), text
     for message in (run["results"][0]["message"]["text"], run["results"][0]["relatedLocations"][0]["message"]["text"]):
@@ -477,9 +461,8 @@ def test_long_words_are_cut() -> None:
 
 def test_the_same_merge_gives_the_same_bytes(tree: WorkTree) -> None:
     merged = merge(finding(), finding(line=5), finding(path=None, line=None))
-    for profile in PROFILES:
-        texts = {merge_sarif(merged, profile=profile, workspace=WorkTree(tree.root), version="1") for _ in range(3)}
-        assert len(texts) == 1
+    texts = {merge_sarif(merged, workspace=WorkTree(tree.root), version="1") for _ in range(3)}
+    assert len(texts) == 1
 
 
 WORDS = st.text(max_size=12) | st.sampled_from(["a\ud800", "\x00", "src/a.py", "../x", "file:///x", "](", ""])
@@ -495,15 +478,13 @@ FOUND = st.builds(
     severity=st.sampled_from([None, "critical", "important", "minor"]),
     title=WORDS,
     confidence=st.floats(0, 100),
-    verified=st.sampled_from([None, True, False]),
+    verified=st.sampled_from([None, True]),
 )
 
 
-@given(st.lists(FOUND, max_size=4), st.sampled_from(PROFILES), st.none() | WORDS, st.none() | WORDS)
-def test_every_merge_is_valid_sarif(
-    found: list[MergedFinding], profile: Literal["github", "ai"], commit: str | None, repository: str | None
-) -> None:
-    run = written(merge(*found), profile=profile, commit=commit, repository=repository)
+@given(st.lists(FOUND, max_size=4), st.none() | WORDS, st.none() | WORDS)
+def test_every_merge_is_valid_sarif(found: list[MergedFinding], commit: str | None, repository: str | None) -> None:
+    run = written(merge(*found), commit=commit, repository=repository)
     shown = len(run["results"]) + len(run["invocations"][0]["toolExecutionNotifications"])
     assert shown == len(found)
 

@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 import remit
+from remit.api import merge
 from remit.clients.setup import install
 from remit.clients.setup.file_changes import read_bytes, write_bytes
 from remit.clients.setup.settings_file import read_settings
@@ -23,7 +24,6 @@ from remit.configuration import parse_toml
 from remit.contract.feedback import neutralize
 from remit.errors import EnvironmentBroken, UsageError
 from remit.gate.record_store import make_private
-from remit.merging.merge_documents import merge
 from remit.registry.resolution import print_notice
 from remit.reports.layout import escape_control, escape_json
 from remit.reports.merge.markdown import merge_markdown

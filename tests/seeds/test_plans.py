@@ -153,7 +153,7 @@ def test_results_are_shown_after_each_phase_and_at_the_end_and_kept_in_a_report(
     for words in ("Findings", "keep the expiry time next to the user", "app/clock.py", "auditor", "planner"):
         assert words in " ".join(ran.out.split()), words
     shape = place.shape("plan", "run", "--resume", "1")
-    assert [one["merge"]["schema"] for one in shape["phases"]] == ["remit.merge/1"] * 2
+    assert [one["merge"]["schema"] for one in shape["phases"]] == ["remit.merge/2"] * 2
     assert [one["agent"] for one in shape["phases"][0]["merge"]["agents"]] == ["auditor"]
     report = json.loads(Path(shape["report"]["json"]).read_text("utf-8"))
     assert {one["agent"] for one in report["agents"]} == {"auditor", "planner"}

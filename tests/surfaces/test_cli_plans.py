@@ -24,8 +24,8 @@ PLAN_KEYS = ["schema", "id", "state", "phases", "escalations", "warnings", "merg
 PHASE_KEYS = ["name", "state", "decision", "delegations", "merge"]
 DELEGATION_KEYS = ["agent", "state", "verdict", "retries", "warnings"]
 MERGE_KEYS = [
-    *("schema", "status", "decision", "agents", "findings", "conflicts", "dropped"),
-    *("sections", "coverage", "counts"),
+    *("schema", "status", "decision", "agents", "findings", "conflicts", "failed", "dropped"),
+    *("sections", "coverage", "counts", "threshold"),
 ]
 READS = {"tools": [{"name": "Read", "input": {"file_path": path}} for path in ("app/login.py", "app/session.py")]}
 CUT = {"text": f"half {HOSTILE}", "stop": "max_tokens"}
@@ -102,7 +102,7 @@ def test_a_plan_runs_shows_its_shape_and_leaves_zero(place: Place) -> None:
     assert [list(one) for one in phase["delegations"]] == [DELEGATION_KEYS] * 2
     assert (found["escalations"], found["warnings"]) == ([], [])
     assert list(found["merge"]) == MERGE_KEYS
-    assert found["merge"]["schema"] == "remit.merge/1"
+    assert found["merge"]["schema"] == "remit.merge/2"
     assert "scout accepted: job 1 was accepted" in ran.err, "who, what and why, where nothing can move"
 
 

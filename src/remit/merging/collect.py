@@ -1,10 +1,10 @@
-"""Collect the sections of one checked result: everything it reports except its findings."""
+"""Collect the sections of one checked result: everything it reports except its findings, and what does not hold."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -15,8 +15,9 @@ from remit.contract.findings import blocks
 from remit.contract.headings import block_key, column_index
 from remit.contract.lines import bare_text, entries, is_none_text
 from remit.contract.render import free_text
-from remit.contract.result_data import Block, Content, Item, Items, Result, Table, Text
-from remit.evidence.model import Checked, Outcome
+from remit.contract.result_data import Block, Content, Item, Items, Result, Row, Table, Text
+from remit.evidence.claims import explain
+from remit.evidence.model import OUTCOMES, Checked, Outcome
 from remit.merging.content import (
     AgentBlocker,
     AgentError,
@@ -36,6 +37,7 @@ from remit.merging.content import (
     Sections,
     Statement,
 )
+from remit.merging.merge_data import FAILED, FailedRow
 
 #: The most rules that are named as the cause of a rejection.
 _MAX_RULES = 5
@@ -48,23 +50,40 @@ _CHANGES = {"files_created": "created", "files_modified": "modified", "files": "
 #: Blocks that are findings, or that other sections contain as a whole.
 _TABLES = ("entry_points", "pattern_analysis", "implementation_map", *_CHANGES, "compliance_check", "claims")
 _WHOLE = ("execution_flow", "architecture_patterns", "dependencies", "recommended_architecture", "build_sequence")
+#: The blocks of which each row or step is a claim.
+_CHECKED = ("entry_points", "execution_flow", *_CHANGES)
+_NO_WORK = ("contradicted", "unseen")
+_TEST_FILE = re.compile(r"^[\w./-]+\.\w{1,4}$")
 _LINES = re.compile(r":\d+(?:[-:]\d+)*$|#L\d+(?:-L?\d+)?$")
 _NOTHING_FOUND = re.compile(r"\s*(?:no|none|nothing)\b[^\n]{0,80}$|問題は|未发现|没有发现", re.IGNORECASE)
 
 
-def collect_sections(verdict: Verdict, agent: str, status: str) -> Sections:
-    """Return the sections of a result; of a rejected one, only the rows and steps whose claims hold."""
+def collect_sections(verdict: Verdict, agent: str, status: str) -> tuple[Sections, tuple[FailedRow, ...]]:
+    """Return the sections of a result, and the entry points, steps, changes and runs that do not hold.
+
+    Of a rejected result, there are only the rows and steps whose claims hold.
+    """
     if verdict.verdict == "reject":
-        return _held_sections(verdict, agent)
+        return _held_sections(verdict, agent), ()
+    failing = _Failing(verdict)
     result = verdict.document.result
+    kept = _without(result, failing)
     places = _References(verdict.evidence.references)
-    return Sections(
-        summaries=(AgentSummary(agent=agent, status=status, kind=verdict.kind, text=cut_text(result.summary)),)
-        if result.summary.strip()
+    sections = Sections(
+        summaries=(
+            AgentSummary(
+                agent=agent,
+                status=status,
+                kind=verdict.kind,
+                text=cut_text(result.summary.strip()),
+                confidence=verdict.confidence.claimed,
+            ),
+        )
+        if result.summary.strip() or verdict.confidence.claimed is not None
         else (),
-        explorations=tuple(_exploration(result, agent)),
+        explorations=tuple(_exploration(kept, agent)),
         designs=tuple(_design(result, agent, places)),
-        changes=tuple(_changes(verdict, agent, result)),
+        changes=tuple(_changes(verdict, agent, kept)),
         tests=tuple(_tests(verdict, agent)),
         blockers=tuple(
             AgentBlocker(agent, bare_text(blocker.text), bare_text(blocker.resolution)) for blocker in result.blockers
@@ -78,6 +97,69 @@ def collect_sections(verdict: Verdict, agent: str, status: str) -> Sections:
         claims=tuple(ClaimRow(agent, *cells) for cells in _rows(result, "claims", ("claim", "location", "outcome"))),
         notes=tuple(Note(agent, heading, text) for heading, text in _notes(verdict) if text.strip()),
     )
+    return sections, tuple(_failed(verdict, agent, failing))
+
+
+class _Failing:
+    """The lines of a result whose entry point, step or change does not hold, each with the place and the reason."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        self.lines: dict[int, tuple[str, str]] = {}
+        seen: set[int] = set()
+        for claim in verdict.evidence.references:
+            is_first, line = claim.at not in seen, claim.row or claim.at
+            seen.add(claim.at)
+            is_lost = claim.outcome in FAILED if is_first else claim.outcome == "mismatch"
+            if is_lost and claim.block in _CHECKED:
+                self.lines.setdefault(line, (claim.display_text, explain(claim) or OUTCOMES[claim.outcome]))
+        for change in verdict.evidence.changes:
+            if change.outcome in FAILED or change.outcome in _NO_WORK:
+                self.lines.setdefault(change.at, (change.path, change.why or OUTCOMES[change.outcome]))
+
+
+def _without(result: Result, failing: _Failing) -> Result:
+    """Return a result without the rows and steps that do not hold."""
+    blocks = (
+        msgspec.structs.replace(block, content=tuple(_holding(block, failing)))
+        if block_key(block.heading) in _CHECKED
+        else block
+        for block in result.findings
+    )
+    return msgspec.structs.replace(result, findings=tuple(blocks))
+
+
+def _holding(block: Block, failing: _Failing) -> Iterator[Content]:
+    for part in block.content:
+        if isinstance(part, Table):
+            yield msgspec.structs.replace(part, rows=tuple(row for row in part.rows if row.line not in failing.lines))
+        elif isinstance(part, Items):
+            yield msgspec.structs.replace(part, items=tuple(i for i in part.items if i.line not in failing.lines))
+        else:
+            yield part
+
+
+def _failed(verdict: Verdict, agent: str, failing: _Failing) -> Iterator[FailedRow]:
+    """Yield the entry points, steps and changes that do not hold, and the runs that the record denies."""
+    result = verdict.document.result
+    for block in result.findings:
+        for part in block.content if block_key(block.heading) in _CHECKED else ():
+            lines = [(row.line, " · ".join(filter(None, map(bare_text, row.cells)))) for row in _table_rows(part)]
+            lines += [(item.line, bare_text(item.text)) for item in _list_items(part)]
+            for line, text in lines:
+                if line in failing.lines:
+                    place, why = failing.lines[line]
+                    yield FailedRow(agent, "", cut_text(text), None, place, why)
+    for run in verdict.evidence.statements:
+        if run.fails and run.statement.check is not None:
+            yield FailedRow(agent, "", cut_text(run.statement.text), None, run.command, run.why)
+
+
+def _table_rows(part: Content) -> Sequence[Row]:
+    return part.rows if isinstance(part, Table) else ()
+
+
+def _list_items(part: Content) -> Sequence[Item]:
+    return part.items if isinstance(part, Items) else ()
 
 
 def _held_sections(verdict: Verdict, agent: str) -> Sections:
@@ -225,12 +307,16 @@ def _changes(verdict: Verdict, agent: str, result: Result) -> Iterator[Change]:
 
 
 def _tests(verdict: Verdict, agent: str) -> Iterator[AgentTests]:
-    runs = [run for run in verdict.evidence.statements if run.statement.check == "test"]
-    denied = next((run.why for run in runs if run.fails), "")
-    outcomes = [run.statement.passed for run in runs]
-    passed = all(outcomes) if outcomes else None
+    """Yield the Test Results, with what the agent says of each test file that a command names, else of the command."""
+    runs: dict[str, bool] = {}
+    for run in verdict.evidence.statements:
+        statement = run.statement
+        if statement.check == "test" and not run.fails:
+            files = [word for word in statement.command.split() if _TEST_FILE.search(word)]
+            for subject in files or filter(None, [statement.command]):
+                runs[subject] = runs.get(subject, True) and statement.passed
     for block in blocks(verdict.document.result, "test_results"):
-        yield AgentTests(agent=agent, text=cut_text(free_text(block.content)), passed=passed, denied=denied)
+        yield AgentTests(agent=agent, text=cut_text(free_text(block.content)), runs=runs)
 
 
 def _references(result: Result, agent: str, places: _References) -> Iterator[CitedLocation]:

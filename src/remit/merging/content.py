@@ -22,6 +22,8 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     kind: str
     text: str
+    #: The claimed confidence of the whole result.
+    confidence: float | None = None
 
 
 class EntryPoint(msgspec.Struct, frozen=True):
@@ -101,12 +103,11 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentTests(msgspec.Struct, frozen=True, kw_only=True):
-    """The Test Results of an agent; `denied` is why receipts contradict them."""
+    """The Test Results of an agent: what it says of each run, by the test files that it names, else its command."""
 
     agent: str
     text: str
-    passed: bool | None = None
-    denied: str = ""
+    runs: dict[str, bool] = {}
 
 
 class AgentBlocker(msgspec.Struct, frozen=True):
@@ -224,7 +225,8 @@ def _joined(lists: Iterable[Sequence[Any]]) -> tuple[Any, ...]:
             (agent, msgspec.json.encode(agent_entries), agent_entries) for agent, agent_entries in by_agent.items()
         ]
     chunks.sort(key=lambda chunk: chunk[:2])
-    return tuple(dict.fromkeys(entry for _, _, agent_entries in chunks for entry in agent_entries))
+    every = [entry for _, _, agent_entries in chunks for entry in agent_entries]
+    return tuple({msgspec.json.encode(entry): entry for entry in every}.values())
 
 
 def _cited_once(references: Iterable[CitedLocation]) -> tuple[CitedLocation, ...]:

@@ -1,18 +1,19 @@
-"""The data of a merge. `Merge` is the fixed JSON shape `remit.merge/1`."""
+"""The data of a merge. `Merge` is the fixed JSON shape `remit.merge/2`."""
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 
 from remit.contract.findings import Severity
+from remit.evidence.model import Outcome
 from remit.merging.content import NO_SECTIONS, Sections
 from remit.workspace.languages import NOT_CODE
 
-SCHEMA = "remit.merge/1"
-#: The agent name of a merge that is written as a result (Markdown).
-MERGED_AGENT = "Merged Review"
+SCHEMA = "remit.merge/2"
+#: More rows are an error: no person reads the report, and all of them are in memory.
+MAX_FINDINGS = 200_000
 
 #: The status of an agent whose report was recorded and not checked: it changes neither status nor decision.
 OBSERVED = "OBSERVED"
@@ -21,21 +22,33 @@ SKIPPED = "SKIPPED"
 NOT_COUNTED = (OBSERVED, SKIPPED)
 #: The flag of a finding of a rejected report: its claims hold, those of other parts do not.
 PARTIAL = "partial"
+#: The flags of a finding whose quote or name was compared with the file, and is there.
+QUOTED = "quote-verified"
+NAMED = "name-verified"
+#: The flag of a finding that a person dismissed, and of one of which the person saw only a part.
+DISMISSED = "dismissed"
+DISMISSED_BEFORE = "dismissed-before"
 
 MergeStatus = Literal["SUCCESS", "PARTIAL", "FAILED"]
 MergeDecision = Literal["continue", "review", "retry"]
-ConflictKind = Literal["severity", "score", "compliance", "presence", "self"]
-CONFLICT_KINDS: tuple[ConflictKind, ...] = get_args(ConflictKind)
+ConflictKind = Literal["severity", "score", "compliance", "work", "presence", "self"]
 Policy = Literal["mean", "max", "floor"]
 
+#: The outcomes of evidence after which a row is no finding.
+FAILED: frozenset[Outcome] = frozenset({"missing-file", "out-of-range", "mismatch"})
 #: The points for agents that agree, however many they are.
-FLAT_BONUS = 10.0
-#: Starts the reason of a finding that is dropped because of its score.
-LOW_SCORE = "confidence "
-#: Starts the fingerprint of a row of an earlier merge.
-MERGE_MARK = "merge:"
+BONUS = 10.0
+#: The score of a row without one, where its text has no place for a score at all; in SARIF, too.
+UNSCORED_TOOL = 80.0
+#: Findings of at least this score are kept: the band "moderate" begins here.
+THRESHOLD = 75.0
 #: From the mildest to the worst.
 SCALE: tuple[Severity, ...] = ("minor", "important", "critical")
+
+
+def rank(severity: Severity | None) -> int:
+    """Return how bad a severity is; a missing one is the least."""
+    return SCALE.index(severity) if severity else -1
 
 
 class Opinion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -44,20 +57,22 @@ class Opinion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     agent: str
     id: str
     severity: Severity | None
+    #: The score after the evidence was checked.
     confidence: float
+    #: The score that the agent gave; None: it gave none.
+    claimed: float | None = None
     line: int | None
     title: str
     details: str = ""
-    #: What the agent stated, if the evidence changed it.
-    claimed_path: str | None = None
-    claimed_line: int | None = None
-    claimed_confidence: float | None = None
-    #: Why its evidence failed; empty if it holds or could not be checked.
-    evidence: str = ""
-    #: Flags of this opinion only: `unscored`, `relocated`, `revise`, …
-    flags: tuple[str, ...] = ()
-    #: The rule of a tool; empty for an agent, whose ids are only numbers.
-    rule: str = ""
+    #: The rule of a tool; an agent has none, and its ids are only numbers.
+    rule: str | msgspec.UnsetType = msgspec.UNSET
+    #: The titles of further rows of the agent on this problem that do not match its title.
+    also: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Every title that the agent gave the problem."""
+        return (self.title, *(self.also or ()))
 
 
 class Member(msgspec.Struct, frozen=True, gc=False, order=True):
@@ -65,12 +80,6 @@ class Member(msgspec.Struct, frozen=True, gc=False, order=True):
 
     agent: str
     id: str
-    #: Its line, if that is not the line of the finding.
-    line: int | msgspec.UnsetType | None = msgspec.UNSET
-
-
-#: The flag of an opinion whose quoted code was compared with the file, and is there.
-QUOTED = "quote-verified"
 
 
 class ReportedFinding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -81,28 +90,27 @@ class ReportedFinding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     end_line: int | None
     category: str
     verified: bool | None
-    #: Flags that an earlier merge gave the whole finding.
     flags: tuple[str, ...] = ()
+    #: Whether its result was accepted.
+    accepted: bool = True
     #: Of the cited lines, if known: the same code is the same location even if its line changed.
     fingerprint: str = ""
+    #: Why its evidence failed: then it is no finding.
+    failure: str = ""
     #: Why the row is dropped before it is compared: its tool suppressed it, or reports no fault.
     reason: str = ""
     #: The rows of an earlier merge that it represents; empty for a row of an input.
     members: tuple[Member, ...] = ()
 
     @property
-    def unscored(self) -> bool:
-        """Whether its agent gave no score."""
-        return "unscored" in self.opinion.flags or "unscored" in self.flags
-
-    @property
-    def is_merged(self) -> bool:
-        """Whether it comes from an earlier merge; then its fingerprint is the mark of its finding."""
-        return self.fingerprint.startswith(MERGE_MARK)
+    def span(self) -> tuple[int, int]:
+        """The first and the last line; (0, 0) without a line."""
+        first = self.opinion.line or 0
+        return first, max(first, self.end_line or first)
 
 
 class MergedFinding(msgspec.Struct, frozen=True, gc=False):
-    """The statements of all agents on one location and category."""
+    """The statements of all agents on one problem."""
 
     id: str
     path: str | None
@@ -112,20 +120,31 @@ class MergedFinding(msgspec.Struct, frozen=True, gc=False):
     severity: Severity | None
     title: str
     confidence: float
+    #: The best score of one agent, and the weighted mean of all.
     max: float
     mean: float
     #: The share of the agents that answered which report it: 2 of 2 differs from 2 of 10.
     agreement: float
     agents: tuple[str, ...]
     opinions: tuple[Opinion, ...]
+    #: Whether something of its evidence was compared or exists; None: nothing could be checked.
     verified: bool | None
     flags: tuple[str, ...]
     #: Every row of the inputs that is part of it.
     members: tuple[Member, ...] = ()
-    #: Of its path, rule or title, and code; the ID for `remit dismiss`. Empty before a checkout was looked at.
-    fingerprint: str = ""
     #: Why it was dropped; unset if it was kept.
     reason: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class FailedRow(msgspec.Struct, frozen=True, order=True):
+    """A row whose claims do not hold: it is no finding, and counts for nothing."""
+
+    agent: str
+    id: str
+    title: str
+    severity: Severity | None
+    location: str
+    why: str
 
 
 class AgentReport(msgspec.Struct, frozen=True):
@@ -134,24 +153,25 @@ class AgentReport(msgspec.Struct, frozen=True):
     agent: str
     status: str
     verdict: str | None
-    #: The kind of result, `tool` for SARIF; empty if nothing was sent.
-    kind: str = ""
-    #: The confidence of the whole result.
-    confidence: float | None = None
-    #: Whether it looked for issues: only then does a report without findings mean that none were found. None: unknown.
-    looked: bool | None = None
-    #: What is wrong with its status: it names none, or one that does not exist. Such a result counts as PARTIAL.
-    problem: str | msgspec.UnsetType = msgspec.UNSET
 
 
-class Conflict(msgspec.Struct, frozen=True):
+class ConflictAnswer(msgspec.Struct, frozen=True):
+    """What a person decided about a conflict."""
+
+    keep: str
+    why: str
+
+
+class Conflict(msgspec.Struct, frozen=True, kw_only=True):
     """A disagreement that a person decides."""
 
+    id: str = ""
     kind: ConflictKind
-    #: The id of the finding, or the standard.
+    #: The id of the finding, the standard, or what the work is about.
     finding: str
     agents: tuple[str, ...]
     why: str
+    answer: ConflictAnswer | None = None
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -159,16 +179,19 @@ class Counts(msgspec.Struct, frozen=True):
 
     inputs: int
     findings: int
-    dropped: int
-    conflicts: int
     critical: int
     important: int
     minor: int
-    unrated: int = 0
-    #: The rows of all inputs: each is a member of one kept or dropped finding.
-    rows: int = 0
+    unrated: int
+    dropped: int
     #: The dropped findings that a person dismissed.
-    dismissed: int = 0
+    dismissed: int
+    failed: int
+    conflicts: int
+    #: The rows of all inputs that are members of a finding, kept or dropped.
+    rows: int
+    #: The results that looked for issues: without one, no finding does not mean no issue.
+    looked: int
 
 
 class LanguageCoverage(msgspec.Struct, frozen=True):
@@ -183,17 +206,19 @@ class LanguageCoverage(msgspec.Struct, frozen=True):
 class Merge(msgspec.Struct, frozen=True, kw_only=True):
     """One report made from many."""
 
-    schema: Literal["remit.merge/1"] = "remit.merge/1"
+    schema: Literal["remit.merge/2"] = "remit.merge/2"
     status: MergeStatus
     decision: MergeDecision
     agents: tuple[AgentReport, ...]
     findings: tuple[MergedFinding, ...]
     conflicts: tuple[Conflict, ...]
+    failed: tuple[FailedRow, ...]
     dropped: tuple[MergedFinding, ...]
     sections: Sections = NO_SECTIONS
     #: Of a review; empty for other merges.
     coverage: tuple[LanguageCoverage, ...] = ()
     counts: Counts
+    threshold: float
 
     @property
     def is_unread(self) -> bool:
@@ -212,15 +237,13 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.coverage) and not any(coverage.files for coverage in self.coverage)
 
 
-class ReportedStatement(msgspec.Struct, frozen=True):
-    """A compliance row or a verification claim; it takes part in conflicts only."""
+class Denial(msgspec.Struct, frozen=True):
+    """A claim that a verification could not verify; it takes part in conflicts only."""
 
     agent: str
-    kind: Literal["compliance", "claim"]
     subject: str
-    says: str
-    path: str | None = None
-    line: int | None = None
+    path: str
+    line: int
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -230,30 +253,35 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     verdict: str | None
     rows: tuple[ReportedFinding, ...] = ()
-    statements: tuple[ReportedStatement, ...] = ()
-    #: The open conflicts of a merged report in Markdown.
+    #: What of its other parts does not hold: entry points, steps, changes, runs.
+    failed: tuple[FailedRow, ...] = ()
+    denials: tuple[Denial, ...] = ()
+    #: Its conflicts with itself, and those of an earlier merge.
     conflicts: tuple[Conflict, ...] = ()
     #: The claimed confidence of the whole result.
     confidence: float | None = None
-    #: See `AgentReport`.
-    kind: str = ""
-    looked: bool | None = None
-    problem: str | msgspec.UnsetType = msgspec.UNSET
+    #: Whether it looked for issues.
+    looked: bool = False
     sections: Sections = NO_SECTIONS
 
 
 class MergeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a merge."""
 
-    threshold: float = 80.0
-    #: Whether a merge of one earlier merge keeps the threshold of that one, because the caller names none.
-    keeps_threshold: bool = False
+    #: What the caller asks for; None: the threshold of an earlier merge that is the only input, else the usual one.
+    threshold: float | None = None
+    usual_threshold: float = THRESHOLD
     policy: Policy = "mean"
-    #: Expertise: "agent" or "agent/category" -> weight; the default is 1.
+    #: "agent" or "agent/category" -> weight; the default is 1.
     weights: dict[str, float] = {}
-    #: Findings at most this many lines apart are at one location.
-    window: int = 0
     expect: tuple[str, ...] = ()
+    #: The categories of other tools' rules.
+    categories: dict[str, str] = {}
+
+    @property
+    def least(self) -> float:
+        """The score from which a finding is kept."""
+        return self.usual_threshold if self.threshold is None else self.threshold
 
     def weight(self, agent: str, category: str) -> float:
         """Return the weight of an agent in a category."""

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
 from remit.checking import Options
 from remit.configuration import load
 from remit.errors import UsageError
-from remit.evidence.sources import Sources, open_sources
-from remit.merging.dismissal_file import stored_dismissals
-from remit.merging.dismissals import apply_dismissals
-from remit.merging.inputs import Input, failed_report, read_input
+from remit.evidence.sources import open_sources
+from remit.merging.inputs import Named
+from remit.merging.merge import merge
 from remit.merging.merge_data import Merge, Policy
-from remit.merging.merge_documents import merge_inputs
+from remit.merging.merge_settings import merge_settings
 from remit.operations.declaration import CLI, PROGRAMS, described
 from remit.operations.documents import Folders, Profile, Repo
-from remit.orchestrate.merge_settings import merge_settings
-from remit.registry.resolution import current_registry
 
 MAX_DOCUMENTS = 200
 MergeFormat = Literal["text", "json", "markdown", "html", "sarif", "github"]
+FailOn = Literal["critical", "important", "minor", "conflict", "failed"]
+FAIL_ON: tuple[FailOn, ...] = get_args(FailOn)
 
 
 class SourceDocument(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -47,26 +45,33 @@ class MergeDocuments(msgspec.Struct, frozen=True, kw_only=True):
     repo: Repo = None
     profile: Profile = None
     threshold: Annotated[
-        float | None, described("Keep findings of at least this confidence, 0 to 100; default: the configured one.")
+        float | None,
+        described(
+            "Keep findings whose score, combined or of one agent, is at least this; default: the configured one."
+        ),
     ] = None
     policy: Annotated[
         Policy | None, described("How the scores of agents that agree are combined; default: the configured one.")
     ] = None
     expect: Annotated[list[str], described("An agent that must be among the inputs.", metavar="AGENT")] = []
     changed_since: Annotated[
-        str | None, described("Keep findings on lines changed since this commit.", on=CLI, metavar="REV")
+        str | None,
+        described(
+            "Keep findings on lines changed since this commit; dismissals count as of the commit where the branch "
+            "left it.",
+            on=CLI,
+            metavar="REV",
+        ),
     ] = None
     baseline: Annotated[
         str | None, described("Hide the findings of this earlier merge (JSON).", on=CLI, metavar="PATH")
     ] = None
     fail_on: Annotated[
-        Literal["critical", "important", "minor", "conflict"] | None,
-        described("Exit with 1 if there is a finding of this severity or worse, or a conflict.", on=CLI),
+        FailOn | None,
+        described(
+            "Exit with 1 if there is a finding of this severity or worse, a conflict, or a claim that failed.", on=CLI
+        ),
     ] = None
-    sarif_profile: Annotated[
-        Literal["github", "ai"],
-        described("The SARIF profile: github for code scanning, ai for the AI profile.", on=CLI),
-    ] = "github"
     output: Annotated[
         str | None, described("Write to this file instead of standard output.", on=CLI, metavar="PATH")
     ] = None
@@ -78,32 +83,9 @@ def merge_documents(folders: Folders, wanted: MergeDocuments) -> Merge:
     if not 0 < len(wanted.documents) <= MAX_DOCUMENTS:
         raise UsageError(f"a merge needs 1 to {MAX_DOCUMENTS} documents, not {len(wanted.documents)}")
     configured = load(folders.start)
-    settings = merge_settings(
-        configured, current_registry, threshold=wanted.threshold, policy=wanted.policy, expect=tuple(wanted.expect)
-    )
-    options = Options(profile=wanted.profile or configured["profile"], kinds=configured["agents.kinds"]).validated()
+    settings = merge_settings(configured, threshold=wanted.threshold, policy=wanted.policy, expect=tuple(wanted.expect))
+    options = Options(profile=wanted.profile or configured["profile"], kinds=configured["agents.kinds"])
     root = folders.folder(wanted.repo or ".")
-    texts = [(document.path, folders.text(document.text, document.path)) for document in wanted.documents]
-    categories = configured["merge.categories"]
+    texts = [Named(document.path, folders.text(document.text, document.path)) for document in wanted.documents]
     with open_sources(root) as sources:
-        read = partial(_read, options=options, sources=sources, categories=categories)
-        inputs = [read(path, data, is_only=len(texts) == 1) for path, data in texts]
-        return apply_dismissals(merge_inputs(inputs, settings), stored_dismissals(root), sources.workspace)
-
-
-def _read(
-    path: str,
-    data: bytes,
-    *,
-    options: Options,
-    sources: Sources,
-    categories: dict[str, str],
-    is_only: bool,
-) -> Input:
-    """Return the input of a document. Among others, one that cannot be parsed is one failed agent."""
-    try:
-        return read_input(data, path, options, sources, categories)
-    except UsageError:
-        if is_only:
-            raise
-        return Input([failed_report(path)])
+        return merge(texts, settings, options=options, sources=sources)

@@ -23,7 +23,7 @@ from remit.dispatch.submit import Queueing, Resolving
 from remit.dispatch.submit import submit as submit_job
 from remit.dispatch.worker_settings import Settings, load_settings
 from remit.errors import UsageError, did_you_mean
-from remit.merging.merge import CLARIFY_BELOW
+from remit.merging.merge import CLARIFY_BELOW, is_unsure
 from remit.merging.merge_data import Merge
 from remit.orchestrate.answers import MAX_ROUNDS, MAX_TRIES, apply_answers, owner_of
 from remit.orchestrate.phase import PhaseMerge, PlanReader, delegation_batches, has_no_result, render_inputs, whole_plan
@@ -231,11 +231,7 @@ def review_reason(merged: Merge) -> str:
     if merged.conflicts:
         number = len(merged.conflicts)
         reasons.append(f"{number} conflict{'s' * (number != 1)}")
-    unsure = [
-        agent
-        for agent in merged.agents
-        if agent.status != "FAILED" and agent.confidence is not None and agent.confidence < CLARIFY_BELOW
-    ]
+    unsure = [summary for summary in merged.sections.summaries if is_unsure(summary.confidence)]
     if unsure:
         scores = ", ".join(sorted({f"{agent.agent} {agent.confidence:g}" for agent in unsure}))
         questions = [text for agent in unsure if (text := _question_of(merged, agent.agent))]
@@ -483,6 +479,6 @@ async def plan_result(database: Database, plan: int, *, whole: bool = True) -> P
 async def merge_plan(database: Database, row: PlanRow) -> Merge | None:
     """Return one merge of everything that the delegations of a plan reported so far, or None without a report."""
     merging = await whole_plan(database, row)
-    if not merging.inputs:
+    if not merging.reports:
         return None
     return await asyncio.to_thread(merging.merged)

@@ -10,14 +10,15 @@ import msgspec
 
 from remit.acceptance import verified_part
 from remit.checking import Options, check_text
+from remit.configuration import load
 from remit.contract.feedback import frame_file, frame_partial, frame_result
 from remit.contract.outcome import status_in
 from remit.evidence.sources import open_sources
 from remit.failure_policy import failure_warning
-from remit.merging.inputs import Input, failed_report, read_report, with_error
-from remit.merging.merge_data import SKIPPED, Merge, MergeSettings, Policy, Report
-from remit.merging.merge_documents import checked_settings, merge_inputs
-from remit.orchestrate.merge_settings import workspace_settings
+from remit.merging.inputs import failed_report, read_report, with_error
+from remit.merging.merge import merge
+from remit.merging.merge_data import SKIPPED, Merge, Policy, Report
+from remit.merging.merge_settings import merge_settings
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
 from remit.registry.definition import CLAIMS, NO_CONTRACT
 from remit.store import plans
@@ -37,7 +38,7 @@ class PlanReader:
         self._spec = spec
         self._sources = open_sources(root)
         #: How results are merged in this project.
-        self.merging = workspace_settings(root)
+        self.merging = merge_settings(load(root))
         self._options: dict[str, Options] = {}
 
     def reports(self, delegation: Delegation) -> list[Report]:
@@ -53,7 +54,14 @@ class PlanReader:
             return [self._read(delegation)]
         if not delegation.result and delegation.state in ("rejected", "failed", "escalated"):
             # Not with `expect`: another delegation of the same agent may have a result.
-            return [failed_report(delegation.agent, delegation.error or "", recovery_options(delegation))]
+            return [
+                failed_report(
+                    delegation.agent,
+                    delegation.error or "",
+                    recovery_options(delegation),
+                    is_final=delegation.retries > 0,
+                )
+            ]
         return []
 
     def partial(self, delegation: Delegation) -> str:
@@ -94,7 +102,10 @@ class PlanReader:
         if delegation.state not in ("failed", "escalated"):
             return report
         return with_error(
-            msgspec.structs.replace(report, status="FAILED"), delegation.error or "", recovery_options(delegation)
+            msgspec.structs.replace(report, status="FAILED"),
+            delegation.error or "",
+            recovery_options(delegation),
+            is_final=delegation.retries > 0,
         )
 
     def _stored(self, delegation: Delegation) -> Report | None:
@@ -121,22 +132,18 @@ class PhaseMerge:
         self._reader = reader
         self._threshold = threshold
         self._policy = policy
-        self.inputs: list[Input] = []
+        self.reports: list[Report] = []
 
     def add(self, delegations: Iterable[Delegation]) -> None:
         """Add the results of delegations."""
-        self.inputs += [Input(reports) for delegation in delegations if (reports := self._reader.reports(delegation))]
+        self.reports += [report for delegation in delegations for report in self._reader.reports(delegation)]
 
     def merged(self) -> Merge:
         """Return the merge of everything that was added."""
-        return merge_inputs(self.inputs, self._settings())
-
-    def _settings(self) -> MergeSettings:
         project = self._reader.merging
         threshold = project.threshold if self._threshold is None else self._threshold
-        return checked_settings(
-            msgspec.structs.replace(project, threshold=threshold, policy=self._policy or project.policy)
-        )
+        settings = msgspec.structs.replace(project, threshold=threshold, policy=self._policy or project.policy)
+        return merge(self.reports, settings)
 
 
 def has_no_result(spec: PhaseSpec, delegations: Sequence[Delegation]) -> bool:
@@ -164,7 +171,7 @@ async def whole_plan(database: Database, row: PlanRow) -> PhaseMerge:
     """Return the merge of all phases of a plan. A finding that one of the phases keeps is kept."""
     spec = msgspec.convert(row.document, Plan)
     reader = await asyncio.to_thread(PlanReader, spec, Path(row.workspace))
-    default = reader.merging.threshold
+    default = reader.merging.least
     lowest = min(default if phase.threshold is None else phase.threshold for phase in spec.phases)
     merging = PhaseMerge(reader, lowest, spec.phases[-1].policy)
     delegations = await plans.delegations_of(database, row.id, whole=False)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from remit.checking import Verdict
 from remit.evidence.claims import claims_of
-from remit.merging.merge_data import Merge, MergedFinding
 from remit.reports.accusations import unchecked_lines
 from remit.reports.layout import escape_control
 from remit.reports.shapes import FixShape, check_shape
@@ -23,40 +22,14 @@ def check_json(
     verdicts: Sequence[Verdict],
     repository: str | None = None,
     fixes: list[FixShape] | None = None,
-    dismissed: Sequence[Sequence[MergedFinding]] = (),
 ) -> str:
-    """Return the report in the shape `remit.check/1`. `dismissed` has the dismissed findings of each verdict."""
-    return format_json(check_shape(verdicts, repository, fixes, dismissed))
+    """Return the report in the shape `remit.check/1`."""
+    return format_json(check_shape(verdicts, repository, fixes))
 
 
 def format_json(value: Any) -> str:
     """Format JSON with indentation; keys keep their order and non-ASCII text stays as it is."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-
-
-def json_parts(shell: Any, lists: Mapping[str, Iterable[Any]]) -> Iterator[str]:
-    """Yield the parts of the text of `format_json`, so that long lists are never in memory as a whole.
-
-    `lists` has the items of lists that are empty in `shell`, by their keys, which occur once.
-    """
-    for line in format_json(shell).splitlines(keepends=True):
-        key = line.lstrip(" ").partition('": []')[0].removeprefix('"')
-        if key not in lists or '": []' not in line:
-            yield line
-            continue
-        margin = " " * (len(line) - len(line.lstrip(" ")))
-        before = f'{margin}"{key}": [\n'
-        for item in lists[key]:
-            text = format_json(item).replace("\n", f"\n{margin}  ")  # a line end in a string is escaped
-            yield f"{before}{margin}  {text}"
-            before = ",\n"
-        yield line if before != ",\n" else f"\n{margin}]{line.partition('[]')[2]}"
-
-
-def merge_json_parts(merge: Merge) -> Iterator[str]:
-    """Yield the parts of a merge as JSON."""
-    shell = msgspec.structs.replace(merge, findings=(), dropped=())
-    return json_parts(shell, {"findings": merge.findings, "dropped": merge.dropped})
 
 
 def check_github(verdicts: Sequence[Verdict], *, require_claims: bool = False) -> str:

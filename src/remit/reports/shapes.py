@@ -22,7 +22,6 @@ from remit.evidence.model import (
     Seen,
     Then,
 )
-from remit.merging.merge_data import MergedFinding
 from remit.reports.accusations import why_text
 from remit.reports.layout import schema_of
 
@@ -111,19 +110,6 @@ class ChangeShape(msgspec.Struct):
     outcome: Outcome
 
 
-class DismissedShape(msgspec.Struct):
-    """A finding of the result that a person dismissed."""
-
-    id: str
-    path: str | None
-    line: int | None
-    title: str
-    #: Who dismissed it, when and why.
-    reason: str
-    #: The ID for `remit restore`.
-    fingerprint: str
-
-
 #: The note on a text without claims, so that no program takes its verdict for a proof.
 NOTHING_COMPARED = "no claims found: nothing was compared"
 
@@ -152,8 +138,6 @@ class ResultShape(msgspec.Struct, kw_only=True):
     revision: str | None
     #: The lines of the file with text that are not part of the result; only their claims are checked.
     lines_outside: int = 0
-    #: The findings that a person dismissed. They change nothing in the verdict.
-    dismissed: Sequence[DismissedShape] = ()
     #: What the history cannot show; empty if it could be asked, or was not.
     history_problem: str = ""
 
@@ -196,20 +180,18 @@ def check_shape(
     verdicts: Sequence[Verdict],
     repository: str | None = None,
     fixes: list[FixShape] | None = None,
-    dismissed: Sequence[Sequence[MergedFinding]] = (),
 ) -> CheckShape:
-    """Return verdicts in the fixed shape. `dismissed` has the dismissed findings of each verdict."""
+    """Return verdicts in the fixed shape."""
     counts = summary(verdicts)
     counts.repository = repository
-    dismissals = dismissed or [()] * len(verdicts)
-    results = [_result(verdict, findings) for verdict, findings in zip(verdicts, dismissals, strict=True)]
+    results = list(map(_result, verdicts))
     shape = CheckShape(results=results, summary=counts)
     if fixes is not None:
         shape.fixes = fixes
     return shape
 
 
-def _result(verdict: Verdict, dismissed: Sequence[MergedFinding] = ()) -> ResultShape:
+def _result(verdict: Verdict) -> ResultShape:
     claims = [_claim(entry) for entry in claims_of(verdict.evidence)]
     return ResultShape(
         path=verdict.path,
@@ -230,7 +212,6 @@ def _result(verdict: Verdict, dismissed: Sequence[MergedFinding] = ()) -> Result
         revision=verdict.revision,
         history_problem=verdict.evidence.history_problem,
         lines_outside=verdict.document.lines_outside if verdict.document.has_content else 0,
-        dismissed=[DismissedShape(f.id, f.path, f.line, f.title, f.reason or "", f.fingerprint) for f in dismissed],
     )
 
 

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from remit.checking import Decision, Verdict
 from remit.contract.profiles import Level
 from remit.evidence.claims import ClaimEntry, claims_of, count_outcomes
-from remit.evidence.model import Location, Outcome, format_location
-from remit.merging.merge_data import MergedFinding
+from remit.evidence.model import Location, Outcome
 from remit.reports.accusations import cited_text, found_text, why_text
 from remit.reports.layout import Line, Piece, display_width, escape_control, shorten_text, wrap_text
 from remit.rules.base import Violation
@@ -43,14 +42,11 @@ def check_text_lines(
     verdicts: Sequence[Verdict],
     columns: int = 80,
     workspace: Workspace | None = None,
-    *,
-    dismissed: Sequence[Sequence[MergedFinding]] = (),
 ) -> Iterator[Line]:
-    """Yield the lines of the report. `dismissed` has the dismissed findings of each verdict."""
-    for verdict, findings in zip(verdicts, dismissed or [()] * len(verdicts), strict=True):
+    """Yield the lines of the report."""
+    for verdict in verdicts:
         yield from _verdict(verdict, columns)
         yield from claim_lines(verdict, workspace, columns)
-        yield from _dismissed(findings, columns)
         if verdict.violations:
             yield []
     yield from _totals(verdicts)
@@ -92,15 +88,6 @@ def _head(verdict: Verdict, columns: int) -> Iterator[Line]:
     else:
         yield head
         yield [Piece(" " * 6), *about]
-
-
-def _dismissed(findings: Sequence[MergedFinding], columns: int) -> Iterator[Line]:
-    if findings:
-        yield [Piece("  dismissed, the verdict is the same", "bold")]
-    for finding in findings:
-        place = format_location(Location(finding.path, finding.line)) if finding.path else "no location"
-        head = f"{finding.id}  {place}  {finding.reason} (#{finding.fingerprint})"
-        yield from ([Piece(row, "dim")] for row in wrap_text(escape_control(head), columns, 4))
 
 
 def _hardest_first(violations: Sequence[Violation]) -> list[tuple[Violation, list[int]]]:

@@ -230,7 +230,7 @@ def test_a_rule_is_explained_and_a_prompt_is_given() -> None:
 def test_results_are_merged() -> None:
     documents = [{"path": f"{name}.md", "text": result("review")} for name in ("one", "two")]
     found = call(server(project()), "merge_results", {"documents": documents, "expect": ["auditor"]})
-    assert found["schema"] == "remit.merge/1"
+    assert found["schema"] == "remit.merge/2"
     assert len(found["agents"]) >= 1
 
 

@@ -168,7 +168,7 @@ def test_documents_are_merged(api: httpx.Client, document: dict[str, Any]) -> No
     answer = api.post("/merge", json={"documents": documents, "threshold": 10})
     assert_fits(document, "/merge", "post", answer)
     merged = answer.json()
-    assert merged["schema"] == "remit.merge/1"
+    assert merged["schema"] == "remit.merge/2"
     assert [one["status"] for one in merged["agents"] if one["agent"] == "b.sarif"] == ["FAILED"]
     assert is_problem(api.post("/merge", json={"documents": []}), 422)
 

@@ -16,7 +16,7 @@ from remit.contract.kinds import kind_of, slug
 from remit.errors import ConfigurationError, EnvironmentBroken, UsageError
 from remit.gate.settings import settings_mapping
 from remit.merging.merge_data import MergeSettings
-from remit.orchestrate.merge_settings import merge_settings
+from remit.merging.merge_settings import merge_settings
 from remit.orchestrate.progress_file import progress_path
 from remit.registry.definition import Definition
 from remit.registry.plugin_root import PluginRoot
@@ -48,7 +48,7 @@ def compile_project(folder: str | Path) -> None:
         "progress": str(progress_path(project / ".remit")),
         "check": _check_settings(configured),
         "digests": {name: definition.digest for name, definition in sorted(definitions.items())},
-        "merge": msgspec.to_builtins(_merge_settings(configured, definitions)),
+        "merge": msgspec.to_builtins(_merge_settings(configured)),
         "environment": environment(),
         "stamps": [stamp(path) for path in _dependencies(project, folders)],
     }
@@ -122,11 +122,10 @@ def _check_settings(configured: Configuration) -> dict[str, Any]:
     return chosen
 
 
-def _merge_settings(configured: Configuration, definitions: Mapping[str, Definition]) -> MergeSettings:
+def _merge_settings(configured: Configuration) -> MergeSettings:
     """Return how accepted reports are merged, as in `remit merge --session`."""
-    known = {definition.name: definition for definition in built_in_team().definitions} | dict(definitions)
     try:
-        return merge_settings(configured, known.values)
+        return merge_settings(configured)
     except UsageError as error:
         raise ConfigurationError(f"merge: {error}") from error
 

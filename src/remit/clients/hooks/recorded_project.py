@@ -19,9 +19,9 @@ from remit.evidence.sources import Sources, open_sources
 from remit.gate.session import SessionState
 from remit.gate.session_store import LAST, RecordedSession, find_session, read_session, recorded_sessions
 from remit.gate.settings import GateSettings, settings_mapping
-from remit.merging.inputs import Input, failed_report, read_report
+from remit.merging.inputs import failed_report, read_report
+from remit.merging.merge import merge
 from remit.merging.merge_data import OBSERVED, MergeSettings, Report
-from remit.merging.merge_documents import merge_inputs
 
 #: The client sets this variable to its session in the environment of slash commands.
 OWN_SESSION = "CLAUDE_CODE_SESSION_ID"
@@ -73,13 +73,13 @@ class SessionProject:
             for result in self.kept(session)
         ]
 
-    def inputs(self, wanted: str, options: Options, sources: Sources) -> list[Input]:
-        """Return the reports of a session as inputs of a merge."""
+    def reports(self, wanted: str, options: Options, sources: Sources) -> list[Report]:
+        """Return the reports of a session for a merge."""
         session = self.session(wanted)
-        inputs = merge_inputs_of(self.kept(session), session.state, options, sources)
-        if not inputs:
+        reports = merge_reports_of(self.kept(session), session.state, options, sources)
+        if not reports:
             raise UsageError(f"session {session.state.session} has no checked report of a subagent yet")
-        return inputs
+        return reports
 
 
 def current_project(cwd: object = None) -> SessionProject:
@@ -96,20 +96,22 @@ def final_texts(kept: Sequence[KeptResult], state: SessionState) -> list[KeptRes
     return [result for result in latest.values() if result.verdict == "accept" or result.agent_id not in settled]
 
 
-def merge_inputs_of(kept: Sequence[KeptResult], state: SessionState, options: Options, sources: Sources) -> list[Input]:
-    """Return the inputs of a session's merge; empty if nothing of it was checked.
+def merge_reports_of(
+    kept: Sequence[KeptResult], state: SessionState, options: Options, sources: Sources
+) -> list[Report]:
+    """Return the reports of a session's merge; empty if nothing of it was checked.
 
     An agent that failed without a report takes part as failed. One that was only observed, or of which only the claims
     were checked, is named as such.
     """
     reports = [text for text in final_texts(kept, state) if not text.is_outside_contract]
-    inputs = [Input([_report(report, options, sources)]) for report in reports]
+    inputs = [_report(report, options, sources) for report in reports]
     failed = _agents_without_report(state, {report.agent_id for report in reports})
     others = _outside_contract(kept, reports)
-    inputs += [Input([msgspec.structs.replace(failed_report(name), verdict=others.pop(name, None))]) for name in failed]
+    inputs += [msgspec.structs.replace(failed_report(name), verdict=others.pop(name, None)) for name in failed]
     if not inputs:
         return []
-    return [*inputs, *(Input([_observed(name, verdict)]) for name, verdict in sorted(others.items()))]
+    return [*inputs, *(_observed(name, verdict) for name, verdict in sorted(others.items()))]
 
 
 def _outside_contract(kept: Sequence[KeptResult], reports: Sequence[KeptResult]) -> dict[str, str | None]:
@@ -136,7 +138,7 @@ def conflicts_in(kept: Sequence[KeptResult], state: SessionState, project: str, 
     options = Options(profile=profile).validated()
     settings = msgspec.convert((read_compiled(project) or {}).get("merge", {}), MergeSettings)
     with open_sources(project) as sources:
-        merged = merge_inputs(merge_inputs_of(accepted, state, options, sources), settings)
+        merged = merge(merge_reports_of(accepted, state, options, sources), settings)
     return [
         f"{conflict.finding} ({conflict.kind}; {', '.join(conflict.agents)}): {conflict.why}"
         for conflict in merged.conflicts
@@ -144,7 +146,7 @@ def conflicts_in(kept: Sequence[KeptResult], state: SessionState, project: str, 
 
 
 def _observed(agent: str, verdict: str | None) -> Report:
-    return Report(agent=agent, status=OBSERVED, verdict=verdict, kind="observed", looked=False)
+    return Report(agent=agent, status=OBSERVED, verdict=verdict)
 
 
 def _accepted_retries(state: SessionState) -> set[str]:

@@ -140,7 +140,6 @@ class _Reader:
             agent=tool.name,
             status="FAILED" if failed else "SUCCESS" if whole else "PARTIAL",
             verdict=None,
-            kind="tool",
             looked=not failed,
             rows=tuple(self._rows_of(claims)),
             sections=Sections(errors=tuple(run_problems(tool.name, skipped, calls if failed else []))),
@@ -195,13 +194,14 @@ class _Reader:
                 details=self._details(
                     message if message != title else "", rule, more_details(result, rule, tool, parts)
                 ),
-                flags=tuple(result_flags(result, unscored=unscored)),
+                claimed=None if unscored else score,
                 rule=name,
             ),
             path=path,
             end_line=end_line,
             category=self._categories.of(tool.name, name, result, rule),
             verified=None,
+            flags=tuple(result_flags(result, unscored=unscored)),
             fingerprint=line_hash(result, tool.name, name),
             reason=reason,
         )
@@ -253,27 +253,23 @@ class _Reader:
         if outcome == "relocated" and quote.found is not None and quote.found.line is not None:
             end_line = quote.found.line + end_line - line if end_line is not None and line is not None else None
             line = quote.found.line
-        confidence = max(0.0, stated_opinion.confidence - penalty([outcome]))
-        moved, lowered = line != stated_opinion.line, confidence != stated_opinion.confidence
+        is_moved = line != stated_opinion.line
         opinion = msgspec.structs.replace(
             stated_opinion,
             line=line,
-            confidence=confidence,
-            claimed_line=stated_opinion.line if moved else None,
-            claimed_confidence=stated_opinion.confidence
-            if lowered and "unscored" not in stated_opinion.flags
-            else None,
-            evidence=failure_reason(outcome, file, is_broken=claim.is_broken),
-            flags=tuple(sorted({*stated_opinion.flags, "relocated"}))
-            if outcome == "relocated"
-            else stated_opinion.flags,
+            confidence=max(0.0, stated_opinion.confidence - penalty([outcome])),
+            details="\n\n".join(
+                filter(None, [stated_opinion.details, f"Stated at line {stated_opinion.line}." if is_moved else ""])
+            ),
         )
         return msgspec.structs.replace(
             stated,
             opinion=opinion,
             end_line=end_line,
             verified=is_verified([outcome]),
+            flags=tuple(sorted({*stated.flags, "relocated"})) if outcome == "relocated" else stated.flags,
             fingerprint=stated.fingerprint or self._code_mark(quote, file, outcome),
+            failure=failure_reason(outcome, file, is_broken=claim.is_broken),
         )
 
     def _code_mark(self, quote: Quoted, file: SourceFile | Absent, outcome: Outcome) -> str:

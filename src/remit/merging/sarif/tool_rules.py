@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from remit.configuration import parse_toml
 from remit.contract.findings import Severity
 from remit.contract.kinds import slug
-from remit.merging.agree import UNSCORED_TOOL
-from remit.merging.merge_data import Opinion
+from remit.merging.merge_data import UNSCORED_TOOL
 from remit.merging.sarif.values import MAX_HEAD, MAX_NAME, as_dict, as_list, as_number, as_text, item_at
 
 MAX_TITLE = 300
@@ -171,16 +170,6 @@ def _severity_of_rule(tool: str, name: str) -> Severity | None:
 def is_style(tool: str, name: str) -> bool:
     """Return whether a rule is about style, which is never more than minor."""
     return any(_matching(tool, name, _severities().style))
-
-
-def is_analyser(agent: str) -> bool:
-    """Return whether an agent is a known program, whose titles begin with a rule."""
-    return any(key.partition("/")[0].rstrip("*") == agent for key in _KNOWN_TOOLS)
-
-
-def rule_of(opinion: Opinion) -> str:
-    """Return the rule of an analyser's finding: the title in its result begins with it."""
-    return opinion.rule or opinion.title.partition(": ")[0]
 
 
 def _severity_of_weakness(bags: Sequence[dict[str, Any]], rule: dict[str, Any]) -> Severity | None:

@@ -1,25 +1,24 @@
-"""Write a merge as GitHub annotations."""
+"""Write a merge as GitHub annotations, next to the code."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remit.merging.merge_data import Conflict, Merge, MergedFinding, Opinion
+from remit.merging.findings import titles_beside
+from remit.merging.merge_data import Conflict, FailedRow, Merge, MergedFinding, Opinion
 from remit.reports.layout import escape_control
-from remit.reports.merge.decision import Failure, decision_text, failures_of
+from remit.reports.merge.decision import Failure, decision_text, failures_of, headline
 from remit.reports.merge.groups import coverage_text
 from remit.reports.merge.parts import (
     MAX_TITLE,
-    Subjects,
     agreement,
     answered_agents,
     evidence_state,
-    location_of,
     notes_of,
     opinions_by_score,
     score,
     severity_of,
-    shared_flags,
+    shown_flags,
     truncate_text,
 )
 
@@ -29,16 +28,28 @@ _MAX_MESSAGE = 2000
 
 
 def github_commands(merge: Merge) -> Iterator[str]:
-    """Yield one workflow command per finding, conflict and failed agent.
+    """Yield workflow commands: the decision, then the conflicts, what did not hold, the findings, and what failed.
 
     A review in which no file was read, or code was not read, has one as well.
     """
     agents = answered_agents(merge)
-    subjects = Subjects(merge)
+    words = truncate_text(decision_text(merge), _MAX_MESSAGE)
+    yield f"::notice title={_property(headline(merge))}::{_data(words)}"
     yield from _unreviewed(merge)
+    findings = {finding.id: finding for finding in (*merge.dropped, *merge.findings)}
+    yield from (_dispute(conflict, findings.get(conflict.finding)) for conflict in merge.conflicts)
+    yield from map(_failed, merge.failed)
     yield from (_annotation(finding, agents) for finding in merge.findings)
-    yield from (_dispute(conflict, subjects.of(conflict)) for conflict in merge.conflicts)
     yield from map(_failure, failures_of(merge))
+
+
+def _failed(row: FailedRow) -> str:
+    """Return a row that does not hold. It has no place: the line is wrong."""
+    named = truncate_text(" ".join(filter(None, [row.id, row.title])), MAX_TITLE)
+    where = f" (at {row.location})" if row.location else ""
+    message = f"{row.agent}: {row.why}{where}. This is no finding"
+    title = f"Did not hold ({row.severity or 'unrated'}): {named}"
+    return f"::warning title={_property(title)}::{_data(truncate_text(message, _MAX_MESSAGE))}"
 
 
 def _unreviewed(merge: Merge) -> Iterator[str]:
@@ -52,7 +63,7 @@ def _unreviewed(merge: Merge) -> Iterator[str]:
 
 
 def _failure(failure: Failure) -> str:
-    command, verb = ("error", "failed") if failure.has_failed else ("warning", "was not read completely")
+    command, verb = ("error", "failed") if failure.has_failed else ("warning", "needs attention")
     title = _property(f"{truncate_text(failure.agent, MAX_TITLE)} {verb}")
     return f"::{command} title={title}::{_data(truncate_text(failure.text, _MAX_MESSAGE))}"
 
@@ -71,8 +82,8 @@ def _dispute(conflict: Conflict, finding: MergedFinding | None) -> str:
 
 
 def _lines(finding: MergedFinding) -> str:
-    """Return the location for GitHub. A location that failed its check is only in the message: the line is wrong."""
-    if finding.path is None or finding.verified is False:
+    """Return the location for GitHub."""
+    if finding.path is None:
         return ""
     if finding.line is None:
         return f"file={_property(finding.path)},"
@@ -85,16 +96,14 @@ def _name(finding: MergedFinding) -> str:
 
 
 def _message(finding: MergedFinding, agents: int) -> str:
-    opinions = "; ".join(_opinion_text(opinion, finding) for opinion in opinions_by_score(finding))
-    state = evidence_state(finding) + (
-        f" (at {location_of(finding)})" if finding.verified is False and finding.path else ""
-    )
-    words = ", ".join([f"{agreement(finding, agents)} agents", state, *shared_flags(finding)])
-    return truncate_text(f"{words}. {opinions}", _MAX_MESSAGE)
+    opinions = "; ".join(map(_opinion_text, opinions_by_score(finding)))
+    also = "".join(f" Also stated there: {truncate_text(title, MAX_TITLE)}." for title in titles_beside(finding))
+    words = ", ".join([f"{agreement(finding, agents)} agents", evidence_state(finding), *shown_flags(finding)])
+    return truncate_text(f"{words}.{also} {opinions}", _MAX_MESSAGE)
 
 
-def _opinion_text(opinion: Opinion, finding: MergedFinding) -> str:
-    notes = ", ".join(notes_of(opinion, finding))
+def _opinion_text(opinion: Opinion) -> str:
+    notes = ", ".join(notes_of(opinion))
     words = f"{opinion.agent}: {opinion.severity or 'unrated'}, {score(opinion.confidence)}"
     return f"{words} ({notes})" if notes else words
 

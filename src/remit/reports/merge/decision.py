@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from remit.contract.result_data import ErrorDetails
+from remit.merging.adjust import NO_STATUS
+from remit.merging.merge import CLARIFY_BELOW, is_unsure
 from remit.merging.merge_data import NOT_COUNTED, OBSERVED, SKIPPED, AgentReport, Merge
 from remit.reports.layout import format_count
-from remit.reports.merge.groups import no_findings_text
-from remit.reports.merge.parts import join_words, truncate_text
+from remit.reports.merge.parts import counts_of, join_words, truncate_text
 from remit.workspace.languages import NOT_CODE
 
 #: The most agents that are named; more are counted.
@@ -26,11 +27,32 @@ FIX_REVIEWERS = "remove the causes under Errors, and run the review again"
 ADD_REVIEWERS = "`remit review --list` shows which reviewers apply and how to add others"
 
 
+def headline(merge: Merge) -> str:
+    """Return the first line of every report for people: the decision, and how much does not count as a finding."""
+    failed = f"{len(merge.failed):,} failed{f' ({counts_of(merge.failed)})' if merge.failed else ''}"
+    dropped, dismissed = merge.counts.dropped, merge.counts.dismissed
+    return " · ".join(
+        (
+            f"decision {merge.decision}",
+            f"run {merge.status}",
+            failed,
+            f"{dropped - dismissed:,} dropped",
+            f"{dismissed:,} dismissed",
+        )
+    )
+
+
 def decision_text(merge: Merge) -> str:
     """Return the reason for the decision. Names of agents in it are not escaped."""
-    return "; ".join(
-        filter(None, [_main(merge), _unread_text(merge), broken_text(merge), *_outside_contract(merge.agents)])
-    )
+    parts = (_main(merge), _unread_text(merge), broken_text(merge), _same_names(merge))
+    return "; ".join(filter(None, (*parts, *_outside_contract(merge.agents))))
+
+
+def _same_names(merge: Merge) -> str:
+    """Return which inputs have one name: they count as one agent."""
+    number = Counter(agent.agent for agent in merge.agents)
+    several = [name for name, count in number.items() if count > 1]
+    return f"several inputs are of {_join_names(several)} and count as one agent" if several else ""
 
 
 def _outside_contract(agents: Sequence[AgentReport]) -> list[str]:
@@ -83,14 +105,26 @@ def _main(merge: Merge) -> str:
         failed = _named(merge, "FAILED")
         rest = "run it again before you rely on this report"
         return "; ".join(filter(None, (f"{failed or 'an agent'} failed", _cause(merge), rest)))
-    conflicts = format_count(len(merge.conflicts), "conflict") if merge.conflicts else ""
-    partial = _join_names(agent.agent for agent in merge.agents if agent.status == "PARTIAL" and not agent.problem)
-    stated = [f"{truncate_text(agent.agent, 80)}: {agent.problem}" for agent in merge.agents if agent.problem]
+    is_open = sum(conflict.answer is None for conflict in merge.conflicts)
+    conflicts = format_count(is_open, "conflict") if is_open else ""
+    failed = f"{format_count(len(merge.failed), 'claim')} did not hold" if merge.failed else ""
+    stated = [error for error in merge.sections.errors if error.type == NO_STATUS]
+    nameless = {error.agent for error in stated}
+    ended = {status: _named(merge, status, nameless) for status in ("FAILED", "PARTIAL")}
+    problems = [f"{truncate_text(error.agent, 80)}: {error.message}" for error in stated]
     more = [f"{format_count(len(stated) - _MAX_NAMED, 'more agent')} without a valid status"]
-    stated = [*stated[:_MAX_NAMED], *(more if len(stated) > _MAX_NAMED else [])]
-    most = "most of the code was not reviewed" if merge.is_mostly_unread else ""
-    reasons = [conflicts, f"{partial} did not finish" if partial else "", *stated, most]
-    return "; ".join(filter(None, reasons)) or "the confidence of a result is below 60"
+    problems = [*problems[:_MAX_NAMED], *(more if len(stated) > _MAX_NAMED else [])]
+    unsure = [summary.agent for summary in merge.sections.summaries if is_unsure(summary.confidence)]
+    reasons = [
+        conflicts,
+        failed,
+        f"{ended['FAILED']} failed and cannot be run again" if ended["FAILED"] else "",
+        f"{ended['PARTIAL']} did not finish" if ended["PARTIAL"] else "",
+        *problems,
+        "most of the code was not reviewed" if merge.is_mostly_unread else "",
+        f"the confidence of {_join_names(unsure)} is below {CLARIFY_BELOW:g}" if unsure else "",
+    ]
+    return "; ".join(filter(None, reasons))
 
 
 def _cause(merge: Merge) -> str:
@@ -100,8 +134,8 @@ def _cause(merge: Merge) -> str:
     return truncate_text(" ".join(next(causes, "").split()), _MAX_CAUSE) if merge.coverage else ""
 
 
-def _named(merge: Merge, status: str) -> str:
-    return _join_names(report.agent for report in merge.agents if report.status == status)
+def _named(merge: Merge, status: str, without: Collection[str] = ()) -> str:
+    return _join_names(a.agent for a in merge.agents if a.status == status and a.agent not in without)
 
 
 def _join_names(agents: Iterable[str]) -> str:
@@ -136,34 +170,3 @@ def failures_of(merge: Merge) -> list[Failure]:
     stated = {failure.agent for failure in known}
     silent = [Failure(agent, "it sent no result. Run it again", has_failed=True) for agent in failed]
     return [*known, *(failure for failure in silent if failure.agent not in stated)]
-
-
-def root_cause(merge: Merge) -> str:
-    """Return why a failed merge has no findings."""
-    return no_findings_text(merge) if merge.is_unread else "Every agent's result is FAILED, empty or missing."
-
-
-def recovery_text(merge: Merge) -> str:
-    """Return what helps after a failed merge."""
-    if merge.is_empty:
-        return "Name a folder with code, whose files git does not ignore"
-    if merge.is_unread and merge.decision != "retry":
-        return "Add a reviewer for these languages, or set a model"
-    if merge.is_unread:
-        return FIX_REVIEWERS[:1].upper() + FIX_REVIEWERS[1:]
-    return "Run the agents again, one by one, and merge their results"
-
-
-def error_details(merge: Merge) -> ErrorDetails:
-    """Return the error of a failed merge."""
-    if merge.is_unread:
-        kind, message = "NotReviewed", no_findings_text(merge)
-    else:
-        kind = "AllAgentsFailed" if merge.agents else "NothingToMerge"
-        message = f"none of {format_count(len(merge.agents), 'result')} is usable"
-    return ErrorDetails(
-        type=kind,
-        message=message,
-        occurred_at="the merge of the results",
-        recoverable="true",
-    )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from remit.contract.lines import bare_text
 from remit.merging.content import Change, Citation, CitedLocation, Design, Exploration, Sections
-from remit.merging.merge_data import NOT_COUNTED, LanguageCoverage, Merge
+from remit.merging.merge_data import LanguageCoverage, Merge
 from remit.reports.layout import format_count
 
 #: The outcomes of a location or change that are worth a word; the others hold, or could not be checked.
@@ -69,10 +69,9 @@ def no_findings_text(merge: Merge) -> str:
         return NOTHING_TO_REVIEW if merge.is_empty else NOT_REVIEWED
     if merge.dropped:
         return "No findings were kept."
-    looked = {report.looked for report in merge.agents if report.status not in ("FAILED", *NOT_COUNTED)}
-    if True in looked:
-        return "No issues were found."
-    return "There are no findings." if None in looked else NOBODY_LOOKED
+    if any(row.severity for row in merge.failed):
+        return "No finding holds."
+    return "No issues were found." if merge.counts.looked else NOBODY_LOOKED
 
 
 def _lines(text: str) -> tuple[str, ...]:
@@ -138,7 +137,8 @@ def _with_numbers(readers: dict[str, int], files: int) -> str:
 
 def _summaries(sections: Sections) -> Iterator[SectionEntry]:
     for summary in sections.summaries:
-        yield SectionEntry(summary.agent, "", _lines(summary.text))
+        if summary.text:
+            yield SectionEntry(summary.agent, "", _lines(summary.text))
 
 
 def _differences(sections: Sections) -> Iterator[SectionEntry]:
@@ -196,10 +196,10 @@ def _changes(sections: Sections) -> Iterator[SectionEntry]:
 
 def _tests(sections: Sections) -> Iterator[SectionEntry]:
     for test in sections.tests:
-        words = {True: "reports that the tests passed", False: "reports failures", None: ""}[test.passed]
-        head = f"{words}; the receipts contradict it: {test.denied}" if test.denied else words
+        outcomes = set(test.runs.values())
+        words = "reports failures" if False in outcomes else "reports that the tests passed" if outcomes else ""
         code = "\n".join(line for line in test.text.split("\n") if not line.lstrip().startswith(("```", "~~~")))
-        yield SectionEntry(test.agent, head, (), code.strip("\n"))
+        yield SectionEntry(test.agent, words, (), code.strip("\n"))
 
 
 def _claims(sections: Sections) -> Iterator[SectionEntry]:

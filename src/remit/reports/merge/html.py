@@ -22,31 +22,26 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from remit.contract.findings import Severity
-from remit.merging.drafts import severities_of
-from remit.merging.merge_data import QUOTED, Conflict, Merge, MergedFinding, Opinion
+from remit.merging.findings import titles_beside
+from remit.merging.merge_data import Merge, MergedFinding, Opinion
 from remit.reports.layout import escape_control, format_count
-from remit.reports.merge.decision import contract_status, decision_text
+from remit.reports.merge.decision import contract_status, decision_text, headline
 from remit.reports.merge.groups import no_findings_text, section_groups
 from remit.reports.merge.parts import (
-    EVIDENCE,
     MAX_TITLE,
     SEVERITIES,
-    Subjects,
     agreement,
     answered_agents,
-    evidence_kind,
+    counts_of,
     evidence_state,
     excerpt,
-    join_words,
     location_of,
-    names_location,
     notes_of,
     opinion_details,
     opinions_by_score,
     score,
     severity_of,
-    shared_flags,
+    shown_flags,
     truncate_text,
 )
 from remit.workspace import git
@@ -82,17 +77,19 @@ _SHOWN_COMMIT = 10
 _STATUS_CHIPS = {"SUCCESS": "good", "PARTIAL": "warn", "FAILED": "bad"}
 _DECISION_CHIPS = {"continue": "good", "review": "warn", "retry": "bad"}
 _VERDICT_CHIPS = {"accept": "good", "revise": "warn", "reject": "bad"}
-_EVIDENCE_CHIPS = {True: "good", False: "bad", None: ""}
+_EVIDENCE_CHIPS = {True: "good", None: ""}
 _LEGEND = {
     "Confidence": "0 to 100, after the evidence was checked and the agents' scores were combined",
-    "Quote verified": "the quoted code was compared with the file, and is there; this does not make the finding true",
-    "Location exists": "the cited location exists, and no code was quoted; this does not make the finding true",
-    "Evidence failed": "the location, or what was quoted from it, does not exist",
+    "The quote is there": "the quoted code was compared with the file; this does not make the finding true",
+    "The name is there": "a name beside the location was compared with the file; no code was quoted",
+    "The line exists": "the cited location exists, and nothing else was compared",
     "Unchecked": "it could not be checked: there was no checkout, or the file cannot be read",
+    "Failed": "a row whose location, name or quote is not there; it is no finding and counts for nothing",
     "agreed, confirmed": "two agents, or three or more, report it",
     "disputed": "agents contradict each other; see the conflicts",
     "claimed": "what the agent stated, before its evidence was checked",
-    "no score given, unscored": "an agent gave no score; 70 was used",
+    "no score given, unscored": "an agent gave no score; 70 was used, or 80 if its text has no place for a score",
+    "dismissed-before": "a person dismissed it with fewer titles or rules, or a lower severity",
     "relocated": "the location was corrected",
     "revise, reject": "it comes from a result that breaks the contract",
     "tool": "a program's findings, which are not checked against the contract",
@@ -155,15 +152,6 @@ def _relative(root: Path, folder: Path) -> str:
         return ""
 
 
-class _ShownConflict(NamedTuple):
-    """A conflict, with the number of its card and what its own text does not state."""
-
-    conflict: Conflict
-    number: int | None
-    title: str
-    location: str
-
-
 class _ShownOpinion(NamedTuple):
     """One agent's opinion, in the parts that a card shows."""
 
@@ -184,7 +172,7 @@ def merge_html(
     style, script = _asset("merge.css"), _asset("merge.js")
     cards = _cards(merge, workspace, source)
     agents, flags = _filter_options(merge.findings)
-    kept, dropped = severities_of(merge.findings), severities_of(merge.dropped)
+    kept = Counter(map(severity_of, merge.findings))
     rest = merge.findings[len(cards) :]
     return (
         _environment()
@@ -198,15 +186,17 @@ def merge_html(
             # Files of this package, named in the policy by their hashes.
             style=Markup(style),  # noqa: S704
             script=Markup(script),  # noqa: S704
+            headline=headline(merge),
             decision=f"{decision_text(merge)}.",
             decision_chip=_DECISION_CHIPS[merge.decision],
             numbers=_numbers(merge, kept),
-            conflicts=_conflicts(merge),
-            present=[name for name, number in _named(kept).items() if number],
+            titles={finding.id: finding.title for finding in (*merge.dropped, *merge.findings)},
+            cards_of={finding.id: number for number, finding in enumerate(merge.findings, 1)},
+            present=[name for name in SEVERITIES if kept[name]],
             agent_options=agents,
             flag_options=flags,
             cards=[card for _, card in cards],
-            bands=_bands(merge, cards),
+            bands=_bands(kept, cards),
             rest=rest,
             groups=section_groups(merge),
             no_findings=no_findings_text(merge),
@@ -215,7 +205,7 @@ def merge_html(
             max_lines=_MAX_LINES,
             max_words=_MAX_WORDS,
             rest_caption=f"{format_count(len(rest), 'finding')} of lower rank, without details",
-            dropped_caption=join_words([f"{number:,} {name}" for name, number in _named(dropped).items() if number]),
+            dropped_caption=counts_of(merge.dropped),
             legend=_LEGEND,
             severities=SEVERITIES,
             status_chips=_STATUS_CHIPS,
@@ -282,7 +272,7 @@ def _json_names(names: Iterable[str]) -> str:
 
 
 def _filter_flags(finding: MergedFinding) -> tuple[str, ...]:
-    return (*(flag for flag in finding.flags if flag != QUOTED), evidence_kind(finding))
+    return (*shown_flags(finding), evidence_state(finding))
 
 
 def _filter_options(findings: Iterable[MergedFinding]) -> tuple[list[str], list[str]]:
@@ -295,43 +285,17 @@ def _filter_options(findings: Iterable[MergedFinding]) -> tuple[list[str], list[
     return sorted(agents), sorted(flags)
 
 
-def _named(severities: Counter[Severity | None]) -> dict[str, int]:
-    """Return the number of findings by the name of their severity."""
-    return {name: severities[None if name == "unrated" else name] for name in SEVERITIES}  # type: ignore[index]
+def _numbers(merge: Merge, kept: Counter[str]) -> dict[str, int]:
+    each = {name: kept[name] for name in SEVERITIES if name != "unrated" or kept[name]}
+    return {**each, "conflicts": len(merge.conflicts), "failed": len(merge.failed), "dropped": len(merge.dropped)}
 
 
-def _numbers(merge: Merge, severities: Counter[Severity | None]) -> dict[str, int]:
-    each = _named(severities)
-    if not each["unrated"]:
-        del each["unrated"]
-    return {**each, "conflicts": len(merge.conflicts), "dropped": len(merge.dropped)}
-
-
-def _conflicts(merge: Merge) -> list[_ShownConflict]:
-    if not merge.conflicts:
-        return []
-    subjects = Subjects(merge)
-    shown = []
-    for conflict in merge.conflicts:
-        subject = subjects.numbered(conflict)
-        title = location = ""
-        number = None
-        if subject is not None:
-            index, finding = subject
-            number = index + 1 if index < len(merge.findings) else None
-            title = finding.title if finding.title != conflict.finding else ""
-            location = location_of(finding) if finding.path and not names_location(conflict, finding) else ""
-        shown.append(_ShownConflict(conflict, number, title, location))
-    return shown
-
-
-def _bands(merge: Merge, cards: list[tuple[str, Markup]]) -> dict[int, tuple[str, int]]:
+def _bands(kept: Counter[str], cards: list[tuple[str, Markup]]) -> dict[int, tuple[str, int]]:
     """Return the severities with the number of their findings, by the position of their first card."""
-    numbers = _named(severities_of(merge.findings))
     first: dict[str, int] = {}
     for position, (severity, _) in enumerate(cards):
         first.setdefault(severity, position)
-    return {position: (severity, numbers[severity]) for severity, position in first.items()}
+    return {position: (severity, kept[severity]) for severity, position in first.items()}
 
 
 def _cards(merge: Merge, workspace: Workspace | None, source: ReportSource | None) -> list[tuple[str, Markup]]:
@@ -361,28 +325,27 @@ def _card_values(finding: MergedFinding, number: int, agents: int, workspace: Wo
             _short(finding.id),
             _short(finding.category, 40),
             f"{agreement(finding, agents)} agents",
-            f"#{_short(finding.fingerprint, 40)}" if finding.fingerprint else "",
         ),
-        "evidence": EVIDENCE,
-        "evidence_chip": _EVIDENCE_CHIPS[finding.verified],
+        "titles": titles_beside(finding)[:_MAX_OPINIONS],
+        "evidence_chip": _EVIDENCE_CHIPS[finding.verified or None],
         "state": state[:1].upper() + state[1:],
         "bar": f"{min(100.0, max(0.0, round(finding.confidence, 1))):g}",
         # The head of the card shows `disputed`.
-        "shared_flags": [flag for flag in shared_flags(finding) if flag != "disputed"][:_MAX_OPINIONS],
+        "shared_flags": [flag for flag in shown_flags(finding) if flag != "disputed"][:_MAX_OPINIONS],
         "source": list(excerpt(finding, workspace, _AROUND)),
-        "opinions": [_shown_opinion(opinion, finding) for opinion in opinions_by_score(finding)[:_MAX_OPINIONS]],
+        "opinions": [_shown_opinion(opinion) for opinion in opinions_by_score(finding)[:_MAX_OPINIONS]],
         "more": format_count(more, "more agent") if more > 0 else "",
         "max_words": _MAX_WORDS,
         "max_open": _MAX_OPEN,
     }
 
 
-def _shown_opinion(opinion: Opinion, finding: MergedFinding) -> _ShownOpinion:
+def _shown_opinion(opinion: Opinion) -> _ShownOpinion:
     details = opinion_details(opinion)
     labels = (("Risk", details.risk), ("Fix", details.fix), ("Also", details.also))
     return _ShownOpinion(
         opinion=opinion,
-        notes=" · ".join(notes_of(opinion, finding)),
+        notes=" · ".join(notes_of(opinion)),
         labels=tuple((label, text) for label, text in labels if text),
         words=details.words,
         code=details.code,

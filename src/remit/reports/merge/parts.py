@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import NamedTuple, Protocol
 
-from remit.merging.conflicts import name_of
 from remit.merging.merge_data import (
+    NAMED,
     NOT_COUNTED,
     QUOTED,
     SCALE,
-    Conflict,
+    FailedRow,
     Merge,
     MergedFinding,
     Opinion,
 )
-from remit.merging.sarif.tool_rules import is_analyser, rule_of
 from remit.reports.layout import escape_control
 from remit.secrets.scan import redact, redact_lines
 from remit.workspace.files import SourceFile, Workspace
@@ -26,14 +25,17 @@ from remit.workspace.files import SourceFile, Workspace
 SEVERITIES = (*reversed(SCALE), "unrated")
 #: The most characters of a title.
 MAX_TITLE = 300
-MAX_WHY = 120
 #: The most cited lines of an excerpt: a range may be as long as its file.
 MAX_CITED = 12
 MAX_COLUMNS = 240
-EVIDENCE = {True: "location exists", False: "evidence failed", None: "unchecked"}
-_QUOTE = "quote verified"
-#: Display text of flags that need one.
-_FLAGS = {"unscored": "no score given"}
+#: What was compared of the evidence of a finding.
+THE_QUOTE, THE_NAME, THE_LINE, THE_FILE = (
+    "the quote is there",
+    "the name is there",
+    "the line exists",
+    "the file exists",
+)
+UNCHECKED = "unchecked"
 #: The most characters of an opinion's details that are read.
 _MAX_READ = 20_000
 _LABEL = re.compile(
@@ -69,11 +71,10 @@ def fold_findings(findings: Iterable[MergedFinding]) -> list[FoldedFinding]:
 
 def _kind_of(finding: MergedFinding) -> tuple[object, ...] | None:
     """Return what equal findings have in common; None for a finding that is shown alone."""
-    if len(finding.opinions) != 1 or "disputed" in finding.flags or finding.verified is False:
+    if len(finding.opinions) != 1 or "disputed" in finding.flags:
         return None
     opinion = finding.opinions[0]
-    what = rule_of(opinion) if is_analyser(opinion.agent) else finding.title
-    return opinion.agent, what, finding.severity, finding.category
+    return opinion.agent, opinion.rule or finding.title, finding.severity, finding.category
 
 
 class SourceLine(NamedTuple):
@@ -123,38 +124,33 @@ def opinions_by_score(finding: MergedFinding) -> list[Opinion]:
     return sorted(finding.opinions, key=lambda opinion: (-opinion.confidence, opinion.agent, opinion.id))
 
 
-def evidence_kind(finding: MergedFinding) -> str:
-    """Return what is known about the evidence: a quote that was compared is more than a location that exists."""
-    is_quoted = finding.verified is True and any(QUOTED in opinion.flags for opinion in finding.opinions)
-    return _QUOTE if is_quoted else EVIDENCE[finding.verified]
-
-
 def evidence_state(finding: MergedFinding) -> str:
-    """Return the state of the evidence, with the reason if it failed."""
-    if finding.verified is not False:
-        return evidence_kind(finding)
-    why = next((opinion.evidence for opinion in opinions_by_score(finding) if opinion.evidence), "")
-    return EVIDENCE[finding.verified] + (f": {truncate_text(why, MAX_WHY)}" if why else "")
+    """Return what was compared of the evidence: a quote that is there is more than a line that exists."""
+    if finding.verified is None:
+        return UNCHECKED
+    if QUOTED in finding.flags:
+        return THE_QUOTE
+    if NAMED in finding.flags:
+        return THE_NAME
+    return THE_LINE if finding.line is not None else THE_FILE
 
 
-def shared_flags(finding: MergedFinding) -> list[str]:
-    """Return the flags of the whole finding; the flags of one agent are shown with its opinion."""
-    opinion_flags = {flag for opinion in finding.opinions for flag in opinion.flags}
-    return [flag for flag in finding.flags if flag not in opinion_flags]
+def shown_flags(finding: MergedFinding) -> list[str]:
+    """Return the flags of a finding that its evidence does not state."""
+    return [flag for flag in finding.flags if flag not in (QUOTED, NAMED)]
 
 
-def notes_of(opinion: Opinion, finding: MergedFinding) -> list[str]:
-    """Return the notes on one opinion: what was claimed, why its evidence failed, its flags."""
-    location = opinion.claimed_path or ""
-    if opinion.claimed_line is not None:
-        location += f":{opinion.claimed_line}"
-    claimed = f" at {location}" if location else ""
-    claimed += f" with {score(opinion.claimed_confidence)}" if opinion.claimed_confidence is not None else ""
-    failed = f"evidence failed: {truncate_text(opinion.evidence, MAX_WHY)}" if opinion.evidence else ""
-    is_stated = len(finding.opinions) == 1 and finding.verified is False
-    hidden = {QUOTED, "relocated"} if location else {QUOTED}
-    flags = [_FLAGS.get(flag, flag) for flag in opinion.flags if flag not in hidden]
-    return [note for note in (f"claimed{claimed}" if claimed else "", "" if is_stated else failed, *flags) if note]
+def notes_of(opinion: Opinion) -> list[str]:
+    """Return the notes on one opinion: what was claimed, if the evidence changed it."""
+    if opinion.claimed is None:
+        return ["no score given"]
+    return [f"claimed {score(opinion.claimed)}"] if opinion.claimed != opinion.confidence else []
+
+
+def counts_of(rows: Iterable[FailedRow | MergedFinding]) -> str:
+    """Return how many rows of each severity there are, the worst first."""
+    each = Counter(row.severity or SEVERITIES[-1] for row in rows)
+    return ", ".join(f"{each[name]:,} {name}" for name in SEVERITIES if each[name])
 
 
 def answered_agents(merge: Merge) -> int:
@@ -175,45 +171,6 @@ def join_words(words: list[str]) -> str:
 def truncate_text(text: str, length: int) -> str:
     """Cut a text at `length` characters and mark the cut."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
-
-
-class Subjects:
-    """Finds the finding of a conflict: names are not unique, so the agents of the conflict decide."""
-
-    def __init__(self, merge: Merge) -> None:
-        self._named: dict[str, list[tuple[int, MergedFinding]]] = {conflict.finding: [] for conflict in merge.conflicts}
-        if self._named:
-            for number, finding in enumerate(chain(merge.findings, merge.dropped)):
-                name = name_of(finding)
-                if name in self._named:
-                    self._named[name].append((number, finding))
-
-    def of(self, conflict: Conflict) -> MergedFinding | None:
-        """Return the finding; None if no finding or more than one matches."""
-        numbered = self.numbered(conflict)
-        return numbered[1] if numbered is not None else None
-
-    def numbered(self, conflict: Conflict) -> tuple[int, MergedFinding] | None:
-        """Return the position of the finding among the kept and then the dropped ones, and the finding."""
-        if conflict.kind == "compliance":
-            return None
-        agents = set(conflict.agents)
-        fits = [
-            (number, finding)
-            for number, finding in self._named.get(conflict.finding, ())
-            if agents <= set(finding.agents) or (conflict.kind == "presence" and agents >= set(finding.agents))
-        ]
-        if len(fits) > 1:  # the reason decides, if it names a location
-            fits = [fit for fit in fits if names_location(conflict, fit[1])]
-        return fits[0] if len(fits) == 1 else None
-
-
-def names_location(conflict: Conflict, finding: MergedFinding) -> bool:
-    """Return whether the reason of a conflict names its location."""
-    if finding.path is None:
-        return False
-    location = finding.path if finding.line is None else f"{finding.path}:{finding.line}"
-    return f"(at {location})" in conflict.why or conflict.finding == location
 
 
 def has_location(finding: Located, workspace: Workspace) -> bool:

@@ -1,8 +1,6 @@
 """Write a merge as SARIF 2.1.0: one run, a rule per category, a result per finding.
 
-There are two profiles. `github` is for code scanning: fingerprints that stay the same if the line moves, and a location
-for every result. `ai` follows the draft for generated findings: their generators, the confidence as rank, the message
-as Markdown as well, and no fingerprints, because text that a model chose does not identify a finding.
+It is for code scanning: fingerprints that stay the same if the line moves, and a location for every result.
 """
 
 from __future__ import annotations
@@ -10,23 +8,22 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
-from remit.merging.drafts import StoredFindings
-from remit.merging.merge_data import Conflict, LanguageCoverage, Merge, MergedFinding, Opinion
-from remit.reports.formats import json_parts
+from remit.merging.findings import titles_beside
+from remit.merging.merge_data import DISMISSED, Conflict, FailedRow, LanguageCoverage, Merge, MergedFinding, Opinion
+from remit.reports.formats import format_json
 from remit.reports.layout import escape_control
 from remit.reports.merge.decision import Failure, failures_of
 from remit.reports.merge.groups import NOTHING_TO_REVIEW, coverage_text
-from remit.reports.merge.parts import evidence_state, has_secret, location_of, opinions_by_score
+from remit.reports.merge.parts import has_secret
 from remit.workspace.files import SourceFile, Workspace
 from remit.workspace.git import public_address
 
-Profile = Literal["github", "ai"]
 Object = dict[str, Any]
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -45,118 +42,70 @@ _NOTIFICATIONS = {
     "finding-without-place": "A finding that names no file cannot be a result in code scanning.",
     "agent-failed": "An agent failed, or a part of its report could not be read.",
     "not-read": "How many files of a language were reviewed, and how many were not.",
-    "evidence-failed": "The cited location does not exist, so the finding cannot be a result in code scanning.",
+    "did-not-hold": "A row whose location, name or quote is not there; it is no finding.",
 }
 _EXPLANATION = "Reported by agents; the message names them and their combined confidence."
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _SEMANTIC = re.compile(r"\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?")
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!<>|~&])")
 
 
 def merge_sarif(
     merge: Merge,
     *,
-    profile: Profile = "github",
     workspace: Workspace | None = None,
     commit: str | None = None,
     repository: str | None = None,
     version: str,
 ) -> str:
     """Return the report. The same merge over the same files gives the same bytes."""
-    about = {"commit": commit, "repository": repository}
-    return "".join(sarif_parts(merge, profile=profile, workspace=workspace, **about, version=version))
-
-
-def sarif_parts(
-    merge: Merge,
-    *,
-    profile: Profile = "github",
-    workspace: Workspace | None = None,
-    commit: str | None = None,
-    repository: str | None = None,
-    version: str,
-) -> Iterator[str]:
-    """Yield the parts of the report."""
-    cited = CitedFindings(merge, profile, workspace)
-    rules = sorted(cited.categories)
+    findings = [finding for finding in (*merge.findings, *merge.dropped) if _is_result(finding)]
+    rules = sorted(set(map(_category, findings)))
+    notes = _notes(findings, workspace)
     run: Object = {
         "tool": _tool(merge, rules, version),
-        "invocations": [{"executionSuccessful": merge.status != "FAILED", "toolExecutionNotifications": []}],
+        "invocations": [
+            {"executionSuccessful": merge.status != "FAILED", "toolExecutionNotifications": [*_notifications(merge)]}
+        ],
         "automationDetails": {"id": "remit/"},
         "originalUriBaseIds": {ROOT: {"description": {"text": "The root of the checkout."}}},
-        "results": [],
-        "properties": _about(merge, profile, commit),
+        "results": [_result(finding, note, rules) for finding, note in zip(findings, notes, strict=True)],
+        "properties": _about(merge, commit),
     }
     uri = public_address(repository) if repository else None
     if uri is not None:
         source = {"repositoryUri": uri, "mappedTo": {"uriBaseId": ROOT}}
         run["versionControlProvenance"] = [source | ({"revisionId": _safe(commit)} if commit else {})]
-    lists = {
-        "toolExecutionNotifications": _notifications(merge, profile),
-        "results": (_result(*row, rules, profile) for row in cited.all()),
-    }
-    yield from json_parts({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, lists)
+    return format_json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def _notifications(merge: Merge, profile: Profile) -> Iterator[Object]:
+def _notifications(merge: Merge) -> Iterator[Object]:
     yield from map(_conflict, merge.conflicts)
-    if profile == "github":
-        yield from (_notification(finding) for finding in merge.findings if not _has_location(finding))
+    yield from map(_failed, merge.failed)
+    yield from (_notification(finding) for finding in merge.findings if not finding.path)
     yield from map(_failure, failures_of(merge))
     yield from map(_unread, merge.coverage)
 
 
-class CitedFindings:
-    """The findings that are results, each with the lines that it cites and its fingerprint. Each file is read once."""
+def _is_result(finding: MergedFinding) -> bool:
+    return bool(finding.path) and (finding.reason is msgspec.UNSET or DISMISSED in finding.flags)
 
-    def __init__(self, merge: Merge, profile: Profile, workspace: Workspace | None) -> None:
-        self.categories: set[str] = set()
-        self._merge = merge
-        self._profile = profile
-        self._workspace = workspace
-        #: The fingerprints of one file; those of two files differ.
-        self._seen: Counter[str] = Counter()
-        self._path: str | None = ""
-        self._found: list[tuple[MergedFinding, tuple[str, str]]] = []
-        if isinstance(merge.findings, StoredFindings):
-            merge.findings.drafts.annotate(self._noted)
-            return
-        wanted = [finding for finding in (*merge.findings, *merge.dropped) if self._is_result(finding)]
-        notes = {}
-        for index in sorted(range(len(wanted)), key=lambda row: (wanted[row].path or "", wanted[row].line or 0, row)):
-            notes[index] = self._note(wanted[index])
-        self._found = [(finding, notes[index]) for index, finding in enumerate(wanted)]
 
-    def all(self) -> Iterator[tuple[MergedFinding, tuple[str, str]]]:
-        """Yield each finding with its text and its fingerprint, in the order of the report."""
-        if not isinstance(self._merge.findings, StoredFindings):
-            yield from self._found
-            return
-        yield from self._merge.findings.drafts.annotated()
-
-    def _noted(self, finding: MergedFinding) -> tuple[str, str] | None:
-        return self._note(finding) if self._is_result(finding) else None
-
-    def _is_result(self, finding: MergedFinding) -> bool:
-        is_listed = finding.reason is msgspec.UNSET or "dismissed" in finding.flags
-        return is_listed and (_has_location(finding) or self._profile == "ai")
-
-    def _note(self, finding: MergedFinding) -> tuple[str, str]:
-        """Return the cited lines, and a fingerprint of path, category and the text of the first one, not its number."""
-        self.categories.add(_category(finding))
-        if finding.path != self._path:
-            self._path, self._seen = finding.path, Counter()
-        cited = _cited(finding, self._workspace)
+def _notes(findings: Sequence[MergedFinding], workspace: Workspace | None) -> list[tuple[str, str]]:
+    """Return the lines that each finding cites, and its fingerprint: of its path, its category and the text of the
+    first line, not its number.
+    """
+    notes = [("", "")] * len(findings)
+    seen: Counter[str] = Counter()
+    # By file, so that each is read once.
+    for index in sorted(range(len(findings)), key=lambda row: (findings[row].path or "", findings[row].line or 0, row)):
+        finding = findings[index]
+        cited = _cited(finding, workspace)
         words = " ".join(cited.partition("\n")[0].split()) or " ".join(finding.title.lower().split())
         whole = "\0".join((finding.path or "", finding.category, words))
         mark = hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:32]
-        self._seen[mark] += 1
-        return cited, f"{mark}:{self._seen[mark]}"  # equal ones are numbered
-
-
-def _has_location(finding: MergedFinding) -> bool:
-    """Return whether a finding has a verified location: a viewer would show a failed one at unrelated code."""
-    return bool(finding.path) and finding.verified is not False
+        seen[mark] += 1
+        notes[index] = cited, f"{mark}:{seen[mark]}"  # equal ones are numbered
+    return notes
 
 
 def _safe(text: str, limit: int = _MAX_NAME) -> str:
@@ -185,7 +134,7 @@ def _descriptor(name: str, short: str, long: str) -> Object:
     return {"id": name, "shortDescription": {"text": short}, "fullDescription": {"text": long}, "help": {"text": long}}
 
 
-def _about(merge: Merge, profile: Profile, commit: str | None) -> Object:
+def _about(merge: Merge, commit: str | None) -> Object:
     """Return what SARIF has no fields for."""
     agents: list[Object] = [
         {"agent": _safe(report.agent), "status": _safe(report.status), "verdict": report.verdict}
@@ -200,12 +149,7 @@ def _about(merge: Merge, profile: Profile, commit: str | None) -> Object:
     }
     if commit:
         about["commit"] = _safe(commit)
-    if profile == "github":
-        return {"remit": about}
-    # Tools have no verdict: their findings were computed, not generated.
-    generators = sorted({entry["agent"] for entry in agents if entry["verdict"] is not None})
-    origin = "generated" if len(agents) == 1 else "synthesized"
-    return {"ai/origin": origin, "ai": {"generators": [{"name": name} for name in generators]}, "remit": about}
+    return {"remit": about}
 
 
 def _dispute(conflict: Conflict) -> Object:
@@ -236,48 +180,49 @@ def _failure(failure: Failure) -> Object:
     return {"descriptor": {"id": "agent-failed"}, "level": level, "message": {"text": text}}
 
 
+def _failed(row: FailedRow) -> Object:
+    named = " ".join(filter(None, [row.id, row.title]))
+    where = f" (at {row.location})" if row.location else ""
+    text = f"Did not hold: {_safe(named, _MAX_WORDS)}. {_safe(row.agent)}: {_safe(row.why + where, _MAX_WORDS)}"
+    return {"descriptor": {"id": "did-not-hold"}, "level": "warning", "message": {"text": _unlinked(text)}}
+
+
 def _notification(finding: MergedFinding) -> Object:
     return {
-        "descriptor": {"id": "evidence-failed" if finding.path else "finding-without-place"},
+        "descriptor": {"id": "finding-without-place"},
         "level": _LEVELS[finding.severity],
         "message": {"text": _message(finding)},
         "properties": _properties(finding),
     }
 
 
-def _result(finding: MergedFinding, note: tuple[str, str], rules: list[str], profile: Profile) -> Object:
+def _result(finding: MergedFinding, note: tuple[str, str], rules: list[str]) -> Object:
     cited, mark = note
-    rule, has_location = _category(finding), _has_location(finding)
-    message = {"text": _message(finding)}
-    properties = _properties(finding)
-    if profile == "ai":
-        message["markdown"] = _markdown(finding)
-        properties["ai"] = {"generators": properties["agents"]}
+    rule = _category(finding)
     result: Object = {
         "ruleId": rule,
         "ruleIndex": rules.index(rule),
         "level": _LEVELS[finding.severity],
-        "message": message,
-        "locations": [_location(finding, finding.line, finding.end_line, cited, profile)] if has_location else [],
+        "message": {"text": _message(finding)},
+        "locations": [_location(finding, finding.line, finding.end_line, cited)],
         "rank": finding.confidence,
-        "properties": properties,
+        "properties": _properties(finding),
+        "partialFingerprints": {FINGERPRINT: mark},
     }
     if isinstance(finding.reason, str):  # only dismissed findings of those that were dropped are results
         result["suppressions"] = [
             {"kind": "external", "status": "accepted", "justification": _safe(finding.reason, _MAX_WORDS)}
         ]
-    others = [opinion for opinion in finding.opinions if has_location and opinion.line not in (None, finding.line)]
+    others = [opinion for opinion in finding.opinions if opinion.line not in (None, finding.line)]
     if others:
         result["relatedLocations"] = [
             {
                 "id": number,
-                **_location(finding, opinion.line, None, "", profile),
+                **_location(finding, opinion.line, None, ""),
                 "message": {"text": _unlinked(f"{_safe(opinion.agent)}: {_safe(opinion.title, _MAX_WORDS)}")},
             }
             for number, opinion in enumerate(others, 1)
         ]
-    if profile == "github":
-        result["partialFingerprints"] = {FINGERPRINT: mark}
     return result
 
 
@@ -286,25 +231,13 @@ def _message(finding: MergedFinding) -> str:
     agents = [_safe(agent) for agent in finding.agents]
     names = f"{', '.join(agents[:-1])} and {agents[-1]}" if len(agents) > 1 else "".join(agents)
     title = _safe(finding.title, _MAX_WORDS).rstrip(" .") or "A finding without a title"
-    failed = f" Its {evidence_state(finding)} (at {location_of(finding)})." if finding.verified is False else ""
-    return _unlinked(f"{title}. Found by {names}, confidence {finding.confidence:g}.{_safe(failed, _MAX_WORDS)}")
+    also = "".join(f" Also stated there: {_safe(each, _MAX_WORDS)}." for each in titles_beside(finding))
+    return _unlinked(f"{title}.{also} Found by {names}, confidence {finding.confidence:g}.")
 
 
 def _unlinked(text: str) -> str:
     """Break links: in a SARIF message `[text](target)` is a link, and untrusted text must not create one."""
     return text.replace("](", "] (")
-
-
-def _markdown(finding: MergedFinding) -> str:
-    def plain(text: str) -> str:
-        return _MARKDOWN.sub(r"\\\1", _safe(text, _MAX_WORDS))
-
-    opinions = [
-        f"- {plain(opinion.agent)}: {plain(opinion.title)} "
-        f"({opinion.severity or 'no severity'}, confidence {opinion.confidence:g})"
-        for opinion in opinions_by_score(finding)
-    ]
-    return "\n".join([f"**{plain(finding.title) or 'A finding without a title'}**", "", *opinions])
 
 
 def _properties(finding: MergedFinding) -> Object:
@@ -329,21 +262,17 @@ def _opinion(opinion: Opinion) -> Object:
         "confidence": opinion.confidence,
         "line": opinion.line,
         "title": _safe(opinion.title, _MAX_WORDS),
-        "claimed_path": _safe(opinion.claimed_path) if opinion.claimed_path is not None else None,
-        "claimed_line": opinion.claimed_line,
-        "claimed_confidence": opinion.claimed_confidence,
-        "evidence": _safe(opinion.evidence),
-        "flags": [_safe(flag) for flag in opinion.flags],
+        "claimed": opinion.claimed,
     }
 
 
-def _location(finding: MergedFinding, line: int | None, last: int | None, cited: str, profile: Profile) -> Object:
+def _location(finding: MergedFinding, line: int | None, last: int | None, cited: str) -> Object:
     location: Object = {"artifactLocation": _artifact(finding.path or "")}
     if line is not None and line > 0:
         location["region"] = {"startLine": line, "endLine": max(line, last or line)}
         if cited and not has_secret(finding, cited):
             location["region"]["snippet"] = {"text": cited}
-    elif profile == "github":
+    else:
         location["region"] = {"startLine": 1}  # code scanning refuses a location without a line
     return {"physicalLocation": location}
 

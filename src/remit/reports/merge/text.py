@@ -1,4 +1,4 @@
-"""Print a merge for a terminal: the decision, the conflicts, then the findings with the worst first."""
+"""Print a merge for a terminal: the decision, the conflicts, what did not hold, then the findings, worst first."""
 
 from __future__ import annotations
 
@@ -7,29 +7,27 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from remit.merging.merge_data import Merge, MergedFinding, Opinion
+from remit.merging.findings import titles_beside
+from remit.merging.merge_data import DISMISSED, Merge, MergedFinding, Opinion
 from remit.reports.layout import Line, Piece, cut_width, display_width, escape_control, format_count, wrap_text
-from remit.reports.merge.decision import contract_status, decision_text
+from remit.reports.merge.decision import contract_status, decision_text, headline
 from remit.reports.merge.groups import SectionEntry, no_findings_text, section_groups
 from remit.reports.merge.parts import (
     MAX_TITLE,
-    SEVERITIES,
     FoldedFinding,
-    Subjects,
     agreement,
     answered_agents,
+    counts_of,
     evidence_state,
     excerpt,
     fold_findings,
-    join_words,
     location_of,
-    names_location,
     notes_of,
     opinion_details,
     opinions_by_score,
     score,
     severity_of,
-    shared_flags,
+    shown_flags,
     truncate_text,
 )
 from remit.workspace.files import Workspace
@@ -38,7 +36,7 @@ SEVERITY_STYLES = {"critical": "bold red", "important": "bold yellow", "minor": 
 STATUS_STYLES = {"SUCCESS": "green", "PARTIAL": "yellow", "FAILED": "bold red"}
 VERDICT_STYLES = {"accept": "green", "revise": "yellow", "reject": "bold red"}
 DECISION_STYLES = {"continue": "bold green", "review": "bold yellow", "retry": "bold red"}
-_EVIDENCE_STYLES = {True: "green", False: "bold red", None: "dim"}
+_EVIDENCE_STYLES = {True: "green", None: "dim"}
 #: The most dropped findings that are shown; the JSON form has all of them.
 _MAX_DROPPED = 20
 #: More agents are listed after the findings.
@@ -52,8 +50,6 @@ _MAX_SEARCHED = 5
 _MAX_SOURCE = 3
 #: The most places of further findings of one kind that are shown.
 _MAX_PLACES = 10
-#: The characters of a fingerprint that are shown; `remit dismiss` accepts a part.
-_SHOWN_ID = 8
 #: A title has its own lines if less than this many columns are left next to the id.
 _MIN_TITLE = 24
 #: A longer id has its own line.
@@ -67,22 +63,21 @@ _BULLET = re.compile(r"(?:-|\d{1,3}\.) ")
 def merge_text_lines(merge: Merge, columns: int = 80, workspace: Workspace | None = None) -> Iterator[Line]:
     """Yield the lines of the report."""
     columns = max(columns, 40)
-    style, run = DECISION_STYLES[merge.decision], f"run {merge.status} · "
-    words = escape_control(f"{run}decision {merge.decision}: {decision_text(merge)}")
-    first, *rest = _wrapped(words, columns, " " * 8)
-    yield [Piece(run, STATUS_STYLES[merge.status]), Piece(first.strip().removeprefix(run), style)]
-    yield from ([Piece(row, style)] for row in rest)
+    for row in _wrapped(headline(merge), columns, ""):
+        yield [Piece(row, DECISION_STYLES[merge.decision])]
+    yield from ([Piece(row)] for row in _wrapped(escape_control(decision_text(merge)), columns, ""))
     yield []
+    yield from _conflicts(merge, columns)
+    yield from _failed(merge, columns)
+    yield from _findings(merge, columns, workspace)
     many = len(merge.agents) > _MAX_AGENTS
     if not many:
         yield from _agents(merge, columns)
-    yield from _conflicts(merge, columns)
-    yield from _findings(merge, columns, workspace)
     yield from _sections(merge, columns)
     yield from _dropped(merge, columns)
     if many:
         yield from _agents(merge, columns)
-    yield from _totals(merge, columns)
+    yield from _totals(merge)
 
 
 def _fit(text: str, room: int) -> str:
@@ -124,20 +119,28 @@ def _conflicts(merge: Merge, columns: int) -> Iterator[Line]:
     if not merge.conflicts:
         return
     yield _heading("Conflicts", f"{len(merge.conflicts):,} for a person to decide")
-    subjects = Subjects(merge)
+    titles = {finding.id: finding.title for finding in (*merge.findings, *merge.dropped)}
     for conflict in merge.conflicts:
-        finding = subjects.of(conflict)
-        title = finding.title if finding is not None and finding.title != conflict.finding else ""
-        what = escape_control(
-            "  ".join(filter(None, [truncate_text(conflict.finding, MAX_TITLE), truncate_text(title, MAX_TITLE)]))
-        )
-        first, *rest = _wrapped(what, columns, " " * 13)
+        named = (truncate_text(text, MAX_TITLE) for text in (conflict.finding, titles.get(conflict.finding, "")))
+        first, *rest = _wrapped(escape_control("  ".join(filter(None, named))), columns, " " * 13)
         yield [Piece(f"  {conflict.kind:<11}", "bold yellow"), Piece(first[13:], "bold")]
         yield from ([Piece(row, "bold")] for row in rest)
-        is_missing = finding is not None and finding.path and not names_location(conflict, finding)
-        where = f" (at {location_of(finding)})" if finding is not None and is_missing else ""
-        for row in _wrapped(escape_control(conflict.why + where), columns, " " * 13):
-            yield [Piece(row)]
+        yield from ([Piece(row)] for row in _wrapped(escape_control(conflict.why), columns, " " * 13))
+    yield []
+
+
+def _failed(merge: Merge, columns: int) -> Iterator[Line]:
+    if not merge.failed:
+        return
+    yield _heading("Claims that did not hold", f"{len(merge.failed):,}; these are no findings and count for nothing")
+    for row in merge.failed:
+        severity = row.severity or "unrated"
+        words = "  ".join(filter(None, [row.id, truncate_text(row.title, MAX_TITLE)]))
+        first, *rest = _wrapped(escape_control(words), columns, " " * 12)
+        yield [Piece(f"  {severity:<10}", "dim"), Piece(first[12:])]
+        yield from ([Piece(line)] for line in rest)
+        why = f"{row.agent}: {truncate_text(row.why, 2 * MAX_TITLE)}{f' ({row.location})' if row.location else ''}"
+        yield from ([Piece(line, "red")] for line in _wrapped(escape_control(why), columns, " " * 12))
     yield []
 
 
@@ -224,6 +227,9 @@ def _finding(finding: MergedFinding, agents: int, columns: int, workspace: Works
     ]
     for row in rest:
         yield [Piece(row, "bold")]
+    for title in titles_beside(finding):
+        also = escape_control(f"also stated there: {truncate_text(title, MAX_TITLE)}")
+        yield from ([Piece(row, "bold")] for row in _wrapped(also, columns, _MARGIN))
     yield from _about(finding, agents, columns)
     for line in list(excerpt(finding, workspace, around=0))[:_MAX_SOURCE]:
         yield [Piece(f"{line.number:>12} │ ", "dim"), Piece(_fit(escape_control(line.text), columns - 15))]
@@ -231,7 +237,7 @@ def _finding(finding: MergedFinding, agents: int, columns: int, workspace: Works
     for opinion in opinions_by_score(finding):
         severity_name = opinion.severity or "unrated"
         who = " ".join(filter(None, [escape_control(opinion.agent), _own_id(opinion, finding)]))
-        notes = " · ".join(map(escape_control, notes_of(opinion, finding)))
+        notes = " · ".join(map(escape_control, notes_of(opinion)))
         is_short = notes and display_width(who) + 3 + display_width(notes) <= columns - 23
         who = f"{who} · {notes}" if is_short else who
         first, *rest = _wrapped(who, columns, " " * 23)
@@ -288,23 +294,24 @@ def _about(finding: MergedFinding, agents: int, columns: int) -> Iterator[Line]:
     ]
     state = escape_control(evidence_state(finding))
     notes = [
-        f"#{escape_control(finding.fingerprint[:_SHOWN_ID])}" if finding.fingerprint else "",
         f"{agreement(finding, agents)} agents",
         escape_control(finding.category),
-        *map(escape_control, shared_flags(finding)),
+        *map(escape_control, shown_flags(finding)),
     ]
     words = "".join(f" · {note}" for note in notes if note)
-    rest = [Piece(state, _EVIDENCE_STYLES[finding.verified]), Piece(words, "dim")]
+    rest = [Piece(state, _EVIDENCE_STYLES[finding.verified or None]), Piece(words, "dim")]
     if display_width(location[0].text) + 3 + display_width(state) + display_width(words) <= room:
         yield [Piece(_MARGIN), *location, Piece("   "), *rest]
         return
     yield [Piece(_MARGIN), *location]
     if display_width(state) > room:
-        yield from ([Piece(row, _EVIDENCE_STYLES[finding.verified])] for row in _wrapped(state, columns, _MARGIN))
+        yield from (
+            [Piece(row, _EVIDENCE_STYLES[finding.verified or None])] for row in _wrapped(state, columns, _MARGIN)
+        )
         yield from ([Piece(_MARGIN + row, "dim")] for row in _joined([*filter(None, notes)], room))
         return
     first, *more = _joined([state, *filter(None, notes)], room)
-    yield [Piece(_MARGIN), Piece(state, _EVIDENCE_STYLES[finding.verified]), Piece(first[len(state) :], "dim")]
+    yield [Piece(_MARGIN), Piece(state, _EVIDENCE_STYLES[finding.verified or None]), Piece(first[len(state) :], "dim")]
     yield from ([Piece(_MARGIN + row, "dim")] for row in more)
 
 
@@ -321,29 +328,23 @@ def _joined(notes: Sequence[str], room: int) -> list[str]:
 
 
 def _dropped(merge: Merge, columns: int) -> Iterator[Line]:
-    shown: dict[bool, list[MergedFinding]] = {True: [], False: []}
-    reasons = {True: Counter[str](), False: Counter[str]()}
-    for finding in merge.dropped:
-        is_dismissed = "dismissed" in finding.flags
-        reasons[is_dismissed][_reason(finding)] += 1
-        if len(shown[is_dismissed]) <= _MAX_DROPPED:
-            shown[is_dismissed].append(finding)
-    yield from _dropped_list("Dismissed", shown[True], reasons[True], columns)
-    yield from _dropped_list("Dropped", shown[False], reasons[False], columns)
+    dismissed = [finding for finding in merge.dropped if DISMISSED in finding.flags]
+    others = [finding for finding in merge.dropped if DISMISSED not in finding.flags]
+    yield from _dropped_list("Dismissed", dismissed, columns)
+    yield from _dropped_list("Dropped", others, columns)
 
 
 def _reason(finding: MergedFinding) -> str:
     return escape_control(finding.reason) if isinstance(finding.reason, str) else "no reason given"
 
 
-def _dropped_list(
-    heading: str, findings: Sequence[MergedFinding], reasons: Counter[str], columns: int
-) -> Iterator[Line]:
+def _dropped_list(heading: str, findings: Sequence[MergedFinding], columns: int) -> Iterator[Line]:
     """Yield each finding of a short list, or how many findings a long one has for each reason."""
     if not findings:
         return
-    yield _heading(heading, f"{reasons.total():,}; the JSON form has all of them")
+    yield _heading(heading, f"{len(findings):,}; the JSON form has all of them")
     if len(findings) > _MAX_DROPPED:
+        reasons = Counter(map(_reason, findings))
         for reason, number in reasons.most_common(_MAX_DROPPED):
             first, *rest = _wrapped(truncate_text(reason, 2 * MAX_TITLE), columns, " " * 10)
             yield [Piece(f"{number:>8,}  "), Piece(first[10:], "dim")]
@@ -366,24 +367,8 @@ def _dropped_list(
     yield []
 
 
-def _totals(merge: Merge, columns: int) -> Iterator[Line]:
-    counts = merge.counts
-    numbers = {
-        "critical": counts.critical,
-        "important": counts.important,
-        "minor": counts.minor,
-        "unrated": counts.findings - counts.critical - counts.important - counts.minor,
-    }
-    each = join_words([f"{numbers[name]} {name}" for name in SEVERITIES if numbers[name] > 0])
-    words = f"{format_count(counts.findings, 'finding')}{f': {each}' if each else ''}"
-    rest = [
-        format_count(counts.inputs, "result"),
-        format_count(counts.conflicts, "conflict"),
-        f"{counts.dropped:,} dropped{f' ({counts.dismissed:,} dismissed)' if counts.dismissed else ''}",
-    ]
-    tail = " · ".join(rest)
-    if len(words) + 3 + len(tail) <= columns:
-        yield [Piece(words, "bold"), Piece(f" · {tail}", "dim")]
-    else:
-        yield [Piece(words, "bold")]
-        yield [Piece(tail, "dim")]
+def _totals(merge: Merge) -> Iterator[Line]:
+    each = counts_of(merge.findings)
+    words = f"{format_count(len(merge.findings), 'finding')}{f': {each}' if each else ''}"
+    yield [Piece(words, "bold")]
+    yield [Piece(f"of {format_count(merge.counts.inputs, 'result')}", "dim")]

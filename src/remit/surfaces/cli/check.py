@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -10,7 +9,6 @@ import click
 from remit.checking import Verdict
 from remit.configuration import load
 from remit.evidence.sources import Sources
-from remit.merging.merge_data import MergedFinding
 from remit.operations.documents import Check, check_options, check_texts, sources_of
 from remit.reports.formats import check_github, check_json
 from remit.reports.layout import Piece, escape_control, wrap_text
@@ -33,8 +31,7 @@ def command(wanted: Check) -> int:
 
     FILE is a file, a folder (every Markdown file in it except READMEs and similar pages) or - for standard input.
     Without --repo, claims are checked against the checkout that contains the first file, else the current folder.
-    The exit code is 0 if every result is accepted, otherwise 1. Findings that a person dismissed are listed as
-    dismissed; the verdict is about the document and stays the same.
+    The exit code is 0 if every result is accepted, otherwise 1.
 
     \b
     Examples:
@@ -56,24 +53,11 @@ def command(wanted: Check) -> int:
 
 
 def _print_verdicts(verdicts: list[Verdict], wanted: Check, sources: Sources, root: Path, origin: str) -> None:
-    dismissed = _dismissed(verdicts, sources)
     if wanted.form == "text":
-        print_lines(check_text_lines(verdicts, columns(), sources.workspace, dismissed=dismissed))
+        print_lines(check_text_lines(verdicts, columns(), sources.workspace))
         source = f"claims checked against {escape_control(f'{display_root(root)} ({origin})')}"
         print_lines([Piece(row, "dim")] for row in wrap_text(source, columns()))
     elif wanted.form == "json":
-        print_text(check_json(verdicts, str(root), dismissed=dismissed))
+        print_text(check_json(verdicts, str(root)))
     else:
         print_text(check_github(verdicts, require_claims=wanted.require_claims))
-
-
-def _dismissed(verdicts: list[Verdict], sources: Sources) -> list[Sequence[MergedFinding]]:
-    """Return the dismissed findings of each verdict; empty if the checkout has no file of dismissals."""
-    workspace = sources.workspace
-    if workspace is None or not (workspace.root / ".remit-dismissals.toml").is_file():
-        return []
-    from remit.merging.dismissal_file import (
-        dismissed_findings,
-    )  # late: few checkouts have dismissals, which need the merge
-
-    return dismissed_findings(verdicts, workspace)

@@ -29,8 +29,7 @@ FRONT: Table = {
 #: Heading -> command -> (module and function, summary). `remit --help` names these, `remit help all` explains them.
 GROUPS: dict[str, Table] = {
     "Results": {
-        "dismiss": ("merge.dismiss_command", "Dismiss a finding with a reason that your team shares."),
-        "restore": ("merge.restore_command", "Remove the dismissal of a finding."),
+        "dismiss": ("merge.dismiss_command", "Dismiss a finding with a reason that your team shares; --undo."),
         "rules": ("contract.rules_command", "List the rules of the contract, or explain one."),
         "prompt": ("contract.prompt_command", "Print what an agent has to know to write a result."),
         "convert": ("contract.convert_command", "Convert results to canonical Markdown or JSON."),

@@ -22,6 +22,7 @@ from remit.dispatch.submit import Resolving
 from remit.dispatch.worker_settings import Settings
 from remit.errors import EnvironmentBroken, UsageError
 from remit.evidence.sources import open_sources
+from remit.merging.merge import merge
 from remit.merging.merge_data import Merge
 from remit.operations.jobs import Answer, ListQuestions, answer_question, list_questions
 from remit.orchestrate.delegating import (
@@ -55,7 +56,6 @@ from remit.store import plans
 from remit.store.database import Database
 from remit.store.plans import JobUsage
 from remit.surfaces.cli.job_commands import is_served
-from remit.surfaces.cli.merge import with_dismissals
 from remit.surfaces.cli.printing import columns, form_option, operation_options, print_answer, print_lines, print_text
 from remit.surfaces.cli.with_database import with_database
 from remit.workspace.atomic_write import replace_below
@@ -120,15 +120,10 @@ async def drive_with_progress(
     merged = await merge_plan(database, found.plan) if shows_results else None
     files: dict[str, Path] = {}
     if merged is not None:
-        merged = await asyncio.to_thread(_without_dismissed, merged, Path(found.plan.workspace))
+        merged = await asyncio.to_thread(merge, [merged], sources=open_sources(Path(found.plan.workspace)))
         folder = reports_folder(settings.texts)
         files = await asyncio.to_thread(write_reports, merged, Path(found.plan.workspace), folder, f"plan-{plan}")
     return DrivenPlan(found, uses, stopped, merged, files)
-
-
-def _without_dismissed(merged: Merge, root: Path) -> Merge:
-    """Return a merge with the ids of its findings, and without those that a person has dismissed."""
-    return with_dismissals(merged, open_sources(root).workspace)
 
 
 def reports_folder(texts: Path) -> Path:

@@ -17,13 +17,13 @@ from remit.dispatch.submit import Resolving
 from remit.dispatch.worker_settings import Settings, load_settings
 from remit.errors import EnvironmentBroken
 from remit.evidence.sources import open_sources
+from remit.merging.merge import merge
 from remit.merging.merge_data import Merge
 from remit.orchestrate.delegating import begin_plan
 from remit.orchestrate.review_team import REVIEWERS, review_plan, review_registry, why_no_model
 from remit.registry.model_names import full_name
 from remit.reports.plan_text import job_summary
 from remit.store.database import Database, open_database
-from remit.surfaces.cli.merge import with_dismissals
 from remit.surfaces.cli.plan_commands import DrivenPlan, drive_with_progress, write_reports
 from remit.surfaces.cli.printing import columns, print_answer
 from remit.surfaces.cli.with_database import scratch_folder
@@ -90,7 +90,7 @@ async def review_shop(
     stored = next((phase.merge for phase in driven.found.phases if phase.merge is not None), None)
     if stored is None:
         raise EnvironmentBroken(f"the review did not finish: {job_summary(driven.found)}")
-    merged = with_dismissals(msgspec.convert(stored, Merge), open_sources(root).workspace)
+    merged = merge([msgspec.convert(stored, Merge)], sources=open_sources(root))
     return driven, await demo_result(database, driven.found, merged, model)
 
 

@@ -12,18 +12,18 @@ import msgspec
 from remit.configuration import Configuration, load
 from remit.errors import UsageError
 from remit.evidence.sources import Sources, open_sources
-from remit.merging.inputs import Input
-from remit.merging.merge import only_changed, with_coverage
-from remit.merging.merge_data import Merge
-from remit.merging.merge_documents import merge_inputs
-from remit.merging.previous import reports_of
+from remit.merging.filters import Narrowing
+from remit.merging.inputs import Mergeable
+from remit.merging.merge import merge, with_coverage
+from remit.merging.merge_data import Merge, MergeSettings, Report
+from remit.merging.merge_settings import merge_settings
 from remit.merging.sarif.read import read_sarif
-from remit.orchestrate.merge_settings import merge_settings
+from remit.operations.merge import FAIL_ON
 from remit.orchestrate.plan import Plan
 from remit.orchestrate.review_team import chosen_reviewers, review_plan, review_registry, why_no_model
 from remit.registry.lookup import Registry
 from remit.reports.layout import escape_control, format_count
-from remit.surfaces.cli.merge import FORMATS, fails, with_dismissals, write_merge
+from remit.surfaces.cli.merge import FORMATS, fails, keep_last_merge, write_merge
 from remit.surfaces.cli.named_files import display_name, read_file
 from remit.surfaces.cli.printing import form_option
 from remit.surfaces.cli.with_database import with_database
@@ -46,8 +46,8 @@ _PATH = click.Path(path_type=Path)
 @click.option("--threshold", type=float, help="Keep findings of at least this confidence.")
 @click.option(
     "--fail-on",
-    type=click.Choice(["critical", "important", "minor", "conflict"]),
-    help="Exit with 1 if there is a finding of this severity or worse, or a conflict.",
+    type=click.Choice(FAIL_ON),
+    help="Exit with 1 if there is a finding of this severity or worse, a conflict, or a claim that failed.",
 )
 @click.option("--new", "is_new", is_flag=True, help="Start a new review although the same one is unfinished.")
 @click.option("--output", type=_PATH, help="Write to this file instead of standard output.")
@@ -87,29 +87,34 @@ def command(path: Path, **options: Any) -> int:
     changes = _changes_to_review(root, scope, options["changed_since"], is_all=options["is_all"])
     registry = review_registry(with_plugins=bool(names))
     reviewers = chosen_reviewers(names, registry)
-    settings = merge_settings(configured, lambda: registry, threshold=options["threshold"])
+    settings = merge_settings(configured, threshold=options["threshold"])
     click.echo(_lines_to_review(changes, options["changed_since"]), err=True)
+    reports: list[Mergeable] = [*of_tools]
     if why:
         click.echo(f"no subagents: {why}", err=True)
-        merged = merge_inputs(of_tools, settings)
     else:
         click.echo(f"reviewers: {escape_control(', '.join(reviewers))}", err=True)
-        plan = review_plan(reviewers, [scope], threshold=settings.threshold, profile=configured["profile"])
+        plan = review_plan(reviewers, [scope], threshold=settings.least, profile=configured["profile"])
         asked = _ask(plan, registry, root, sorted(changes.lines) if changes else [scope], is_new=options["is_new"])
         if isinstance(asked, int):
             return asked
-        merged = merge_inputs([Input(reports_of(asked), asked), *of_tools], settings) if of_tools else asked
-    merged = with_dismissals(merged, sources.workspace)
-    if changes is not None:
-        merged = only_changed(merged, changes.lines, changes.since)
+        reports.append(asked)
+    narrowing = Narrowing(
+        changed=changes.lines if changes is not None else None,
+        since=changes.since if changes is not None else "",
+        base=options["changed_since"] or "",
+    )
+    merged = merge(reports, settings if of_tools else MergeSettings(), sources=sources, narrowing=narrowing)
+    keep_last_merge(merged, root)
     write_merge(merged, options["form"], sources, options["output"])
     return 1 if fails(merged, options["fail_on"]) or merged.is_unread else 0
 
 
-def _read_tools(files: Iterable[Path], sources: Sources, configured: Configuration) -> list[Input]:
+def _read_tools(files: Iterable[Path], sources: Sources, configured: Configuration) -> list[Report]:
     """Return what other tools found."""
     categories = configured["merge.categories"]
-    return [Input(read_sarif(read_file(file), display_name(file), sources.workspace, categories)) for file in files]
+    read = (read_sarif(read_file(file), display_name(file), sources.workspace, categories) for file in files)
+    return [report for reports in read for report in reports]
 
 
 class _Changes(NamedTuple):
