@@ -105,7 +105,7 @@ def test_other_claims_come_last_and_only_on_request(sources: Sources) -> None:
 def test_claims_that_were_not_checked_are_listed_on_request_and_are_notes(sources: Sources) -> None:
     assert sources.workspace is not None
     (sources.workspace.root / "data.json").write_bytes(b"\0" * 99)
-    verdicts = checked(sources, "As in `data.json:4`.\n")
+    verdicts = checked(Sources(workspace=WorkTree(sources.workspace.root)), "As in `data.json:4`.\n")
     assert shown(verdicts) == ["1 claim: 1 unchecked"]
     line = "line 1: data.json:4: the file is not text"
     assert shown(verdicts, every=True)[1] == "a.md:1  unchecked  data.json:4  the file is not text"
@@ -371,9 +371,9 @@ def test_claims_that_one_commit_made_outdated_are_summed_up_in_one_line(tmp_path
     git("mv", "app", "lib")
     git("commit", "-qm", "Move")
     commit = git("rev-parse", "HEAD")
-    sources = open_sources(tmp_path)
-    verdicts = checked(sources, text, str(tmp_path / "README.md"), history=True)
+    with open_sources(tmp_path) as sources:
+        verdicts = checked(sources, text, str(tmp_path / "README.md"), history=True)
+        few = checked(sources, "".join(text.splitlines(keepends=True)[:4]), str(tmp_path / "README.md"), history=True)
     (line,) = (line for line in shown(verdicts) if "one cause" in line)
     assert line == f"6 of these claims have one cause: commit {commit[:9]}"
-    few = checked(sources, "".join(text.splitlines(keepends=True)[:4]), str(tmp_path / "README.md"), history=True)
     assert not any("one cause" in line for line in shown(few))

@@ -20,6 +20,7 @@ from remit.workspace.safe_git import decode_output, kill, start_git, within_limi
 MAX_COMMITS = 100_000
 #: At most this many files are asked for in one question.
 _MAX_PATHS = 5_000
+_FEW_PATHS = 20
 _MAX_OUTPUT = 128 * 1024 * 1024
 #: More ranges than this are not passed to `git blame`: all lines are.
 _MAX_RANGES = 300
@@ -89,12 +90,15 @@ def changes_of(repository: Repository, paths: Iterable[str], oldest: str) -> dic
         return {}
     commits: dict[str, list[str]] = {}
     commit = ""
-    words = _log(repository, oldest, "-m", "--no-renames", "--name-only", paths=wanted)
+    # Git compares each changed path with each wanted one, so for many of them all changes are listed.
+    asked = wanted if len(wanted) <= _FEW_PATHS else ()
+    words = _log(repository, oldest, "-m", "--no-renames", "--name-only", paths=asked)
+    known = frozenset(wanted)
     for word, after in pairwise([*words, ""]):
         if after.startswith("\n"):  # a line end precedes the first path of a commit
             commit = word
-        else:
-            commits.setdefault(_below(repository, word.removeprefix("\n")), []).append(commit)
+        elif (path := word.removeprefix("\n")) in known:
+            commits.setdefault(_below(repository, path), []).append(commit)
     return commits
 
 
