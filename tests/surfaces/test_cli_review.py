@@ -180,7 +180,7 @@ def test_with_a_model_three_subagents_take_part_and_all_is_merged(
     assert (python["unread"], set(python["read_by"])) == (0, set(TASKS))
 
 
-def test_a_definition_of_the_checkout_reviews_only_if_it_is_named(shop: Shop, server: RemoteServer) -> None:
+def test_a_definition_of_a_plugin_reviews_only_if_it_is_named(shop: Shop, server: RemoteServer) -> None:
     folder = shop.folder / ".claude/agents"
     folder.mkdir(parents=True)
     for name in ("security-auditor", "bystander"):
@@ -188,12 +188,13 @@ def test_a_definition_of_the_checkout_reviews_only_if_it_is_named(shop: Shop, se
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
     shop.commit("agents")
     words = ("review", "--agents", "security-auditor", "--format", "json")
-    assert shop.remit(*words, **_keys(server)).code == 0
+    granted = {"REMIT_PLUGIN_PATH": str(folder), **_keys(server)}
+    assert shop.remit(*words, **granted).code == 0
     assert "MARKED" not in json.dumps([one["body"] for one in server.requests])
-    named = shop.remit("review", "--agents", "bystander", **_keys(server))
+    named = shop.remit("review", "--agents", "bystander", **granted)
     assert "reviewers: bystander\n" in named.err
     assert "MARKED" in json.dumps([one["body"] for one in server.requests])
-    wrong = shop.remit("review", "--agents", "bystandr", **_keys(server))
+    wrong = shop.remit("review", "--agents", "bystandr", **granted)
     assert (wrong.code, wrong.out) == (2, "")
     assert wrong.err.endswith("remit: there is no reviewer 'bystandr', did you mean 'bystander'?\n")
     assert "reviewed:" not in wrong.err, "said before the work"
