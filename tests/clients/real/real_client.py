@@ -207,7 +207,7 @@ def staged(root: Path, conversations: Conversations, *, agents: Mapping[str, str
 
 @contextlib.contextmanager
 def under_contract(
-    root: Path, conversations: Conversations, *, agents: Mapping[str, str] | None = None, mode: str = "standard"
+    root: Path, conversations: Conversations, *, agents: Mapping[str, str] | None = None, mode: str = "orchestrator"
 ) -> Iterator[Stage]:
     """Prepare a stage whose project has been installed with `remit install claude-code`."""
     with staged(root, conversations, agents=agents) as stage:

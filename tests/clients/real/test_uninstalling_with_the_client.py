@@ -42,7 +42,7 @@ def test_uninstalling_leaves_no_trace(client: None, tmp_path: Path, settings: di
             (stage.project / ".claude" / name).write_text(text, encoding="utf-8")
         before, status = tree(stage.project), git(stage.project, "status", "--porcelain")
 
-        stage.remit("install", "claude-code", "--mode", "standard", "--yes")
+        stage.remit("install", "claude-code", "--mode", "orchestrator", "--yes")
         _session(stage, "first-with-hooks")
         assert "lookup-files" in stage.results("first-with-hooks")["toolu_last"]
 

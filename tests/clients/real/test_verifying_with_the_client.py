@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from real_client import Stage, text_of, under_contract
@@ -66,3 +69,22 @@ def test_a_false_answer_is_sent_back_once_and_counted(stage: Stage) -> None:
     assert "no tests ran in this session" in str(asked[-1]["messages"])
     shown = stage.remit("gate", "status", "--since", "1d")
     assert shown.startswith("1 untrue statement was stopped, 1 got through")
+
+
+@pytest.mark.usefixtures("client")
+def test_twenty_ordinary_calls_start_no_process(tmp_path: Path) -> None:
+    reads = [
+        does(call(f"read{number}", "Read", file_path=_FILES[number % 4], offset=number + 1)) for number in range(10)
+    ]
+    runs = [does(call(f"run{number}", "Bash", command=f"echo {number}", description="d")) for number in range(10)]
+    with under_contract(tmp_path, {"twenty-calls": [*reads, *runs, says("Done.")]}, mode="verify") as stage:
+        settings, log, program = stage.project / ".claude/settings.local.json", tmp_path / "events", tmp_path / "hook"
+        program.write_text(f'#!/bin/sh\necho "$4" >> {log}\nexec {sys.executable} "$@"\n')
+        program.chmod(0o755)
+        settings.write_text(settings.read_text().replace(json.dumps(sys.executable), json.dumps(str(program))))
+        with stage.talk() as talk:
+            talk.say("twenty-calls")
+        assert len(stage.results("twenty-calls")) == 20
+        events = log.read_text().split()
+    assert {"SessionStart", "UserPromptSubmit", "Stop"} <= set(events)
+    assert not [event for event in events if "ToolUse" in event]
