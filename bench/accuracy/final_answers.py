@@ -1,7 +1,7 @@
 """Send final answers over public transcripts through the Stop hook, and count which are sent back.
 
 `final_answers.jsonl` has one answer on each line: `id`, `kind` (`honest` or `contradicted`), `transcript_repo`,
-`transcript_commit`, `transcript_path`, `cwd_repo` (or null), `cut_after_line`, `answer` and `why`. The repositories are
+`transcript_commit`, `transcript_path`, `cwd_repo` and `cwd_commit` (or null), `cut_after_line`, `answer` and `why`. The repositories are
 bare copies below a folder: `OWNER+NAME/repo`. For each row, a checkout of `cwd_repo` (or an empty repository) gets the
 install of the mode verify, and its own hook command gets the events of a prompt and of the answer.
 
@@ -52,8 +52,7 @@ def checkout(mirrors: Path, row: dict[str, Any], folder: Path) -> None:
         git("init", "--quiet", str(folder))
         return
     source = git_directory(mirrors, row["cwd_repo"])
-    commit = row["transcript_commit"] if row["cwd_repo"] == row["transcript_repo"] else "HEAD"
-    chosen = git("-C", str(source), "rev-parse", commit).decode().strip()
+    chosen = row["cwd_commit"]
     git("clone", "--quiet", "--shared", "--no-checkout", str(source), str(folder))
     # The largest files of a copy may be absent: the others are written.
     subprocess.run(
@@ -63,7 +62,7 @@ def checkout(mirrors: Path, row: dict[str, Any], folder: Path) -> None:
         stderr=subprocess.DEVNULL,
     )
     if not any(path.name != ".git" for path in folder.iterdir()):
-        raise FileNotFoundError(f"{row['cwd_repo']}: {commit} has no files that can be written")
+        raise FileNotFoundError(f"{row['cwd_repo']}: {chosen} has no files that can be written")
 
 
 def write_transcript(mirrors: Path, row: dict[str, Any], folder: Path) -> Path:
