@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 import textwrap
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,10 @@ from remit.rules.catalog import every_rule  # noqa: E402
 
 RULES = Path("docs/rules.md")
 TEAM = Path("docs/team.md")
+CHANGELOG = Path("CHANGELOG.md")
+REMOVED = ROOT / "src/remit/removed.toml"
+#: Between these lines of the changelog is the table of what left.
+MARKS = ("<!-- removed.toml -->\n", "<!-- end of removed.toml -->")
 
 FAMILIES = {
     "result": "The document as a whole: is it complete, in a form that a program can read?",
@@ -43,6 +48,7 @@ def generate() -> dict[Path, str]:
     """Return every generated page by its path from the root of the project."""
     pages = {RULES: rules_page()}
     pages[TEAM] = team()
+    pages[CHANGELOG] = changelog()
     pages |= plugin_package.package_files()
     return pages
 
@@ -94,6 +100,19 @@ def _levels(rule: type[Rule]) -> str:
 
 def _note(source: str = "src/remit/rules") -> str:
     return f"<!-- Generated from {source}. -->"
+
+
+def changelog() -> str:
+    """Return the changelog with the table of what left and what is there instead."""
+    before, rest = (ROOT / CHANGELOG).read_text(encoding="utf-8").split(MARKS[0])
+    after = rest.split(MARKS[1])[1]
+    lines = [_row(["what left", "instead"]), _row(["---", "---"])]
+    for kind, names in tomllib.loads(REMOVED.read_text(encoding="utf-8")).items():
+        mark = "remit " if kind in ("commands", "options") else ""
+        lines += [
+            _row([f"`{mark}{name}`".replace("|", "\\|"), text.replace("|", "\\|")]) for name, text in names.items()
+        ]
+    return "".join([before, MARKS[0], "\n", *(f"{line}\n" for line in lines), "\n", MARKS[1], after])
 
 
 def team() -> str:
