@@ -440,6 +440,14 @@ async def correct(database: Database, job: int, queue: str | None = None) -> boo
     return await jobs.reopen(database, await next_message(database, job, text), queue)
 
 
+async def may_correct(database: Database, job: int) -> bool:
+    """Return whether the result of a job may still be sent back to it."""
+    stored = await jobs.get(database, job)
+    if stored.outcome != "completed" or stored.verdict != "revise":
+        return False
+    return can_correct(len(await database.rows("transcript.results", job=job)))
+
+
 async def retry(database: Database, job: int) -> str:
     """Continue a job that did not complete, or ask for the correction of a result that was `revise`.
 
@@ -449,8 +457,7 @@ async def retry(database: Database, job: int) -> str:
     if stored.outcome != "completed" or stored.verdict == "accept":
         await jobs.retry(database, job)
         return ""
-    submissions = len(await database.rows("transcript.results", job=job))
-    if stored.verdict != "revise" or not can_correct(submissions):
+    if not await may_correct(database, job):
         why = f"its result is final ({stored.verdict})" if stored.verdict else "it is completed"
         raise UsageError(f"job {job} cannot be retried: {why}")
     if not await correct(database, job):

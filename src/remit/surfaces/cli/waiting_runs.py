@@ -22,7 +22,7 @@ from rich.text import Text
 from remit.aio import cancel_and_wait
 from remit.configuration import load
 from remit.contract.outcome import failure_in
-from remit.dispatch.submit import submit
+from remit.dispatch.submit import correct, may_correct, submit
 from remit.dispatch.worker_settings import Settings
 from remit.errors import UsageError
 from remit.operations.job_fields import Run
@@ -74,6 +74,8 @@ class ProgressDisplay:
         self._activity = "waiting for its start"
         self._used = ""
         self._spinner: Any = None
+        #: The number of the last event that was shown.
+        self.last = 0
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
@@ -101,6 +103,7 @@ class ProgressDisplay:
 
     def show(self, event: Event) -> None:
         """Show an event."""
+        self.last = event.id
         self._update(event)
         if self._live is None and event.kind in _PRINTED:
             text = _text(event)
@@ -109,6 +112,13 @@ class ProgressDisplay:
         elif self._live is not None and event.kind == "told":
             # Printed above the progress line, and kept: it is a message to the user.
             self._live.console.print(Text(_text(event)))
+
+    def say(self, text: str) -> None:
+        """Print a line that stays."""
+        if self._live is None:
+            sys.stderr.write(f"{text}\n")
+        else:
+            self._live.console.print(Text(text))
 
     def _update(self, event: Event) -> None:
         data = event.data
@@ -254,7 +264,7 @@ async def _run(database: Database, settings: Settings, wanted: Run) -> tuple[Job
             click.echo(f"remit: job {job.id} already has this key; waiting for it", err=True)
             if queue is not None:
                 await _enqueue_here(database, job.id, queue)
-        is_finished = await wait_for_job(database, job.id)
+        is_finished = await wait_for_job(database, job.id, queue)
     if not is_finished:
         return None
     return await jobs.get(database, job.id), await jobs.violations_of(database, job.id)
@@ -268,35 +278,49 @@ async def _enqueue_here(database: Database, number: int, queue: str) -> None:
             await jobs.enqueue(connection, number, queue, job.priority)
 
 
-async def wait_for_job(database: Database, job: int) -> bool:
-    """Show the progress of a job until it is finished. Return False if the user leaves it to a worker."""
+async def wait_for_job(database: Database, job: int, queue: str | None = None) -> bool:
+    """Show the progress of a job until it is finished; a result that breaks the contract is sent back, once.
+
+    Return False if the user leaves it to a worker. The correction goes into `queue`, if that is set.
+    """
     interrupts = Interrupts()
     with interrupts.handled(), ProgressDisplay(job) as progress:
-        showing = asyncio.create_task(_show(database, job, progress))
-        try:
-            while not showing.done():
-                asked = asyncio.create_task(interrupts.asked.wait())
-                await asyncio.wait({showing, asked}, return_when=asyncio.FIRST_COMPLETED, timeout=_POLL_SECONDS)
-                asked.cancel()
-                if (await jobs.get(database, job)).state == "finished":
-                    return True
-                if interrupts.asked.is_set():
-                    with progress.paused():
-                        answer = await interrupts.answer(job, showing)
-                    if answer == "leave":
-                        return False
-                    if answer == "cancel":
-                        await jobs.cancel(database, job)
-            await showing
-        finally:
-            await cancel_and_wait(showing)
+        while await _wait_for_end(database, job, interrupts, progress):
+            if await may_correct(database, job) and await correct(database, job, queue):
+                progress.say(f"remit: the result of job {job} is sent back once, with what it must correct")
+            elif (await jobs.get(database, job)).state == "finished":
+                return True
+        return False
+
+
+async def _wait_for_end(database: Database, job: int, interrupts: Interrupts, progress: ProgressDisplay) -> bool:
+    """Wait until a job is finished. Return False if the user leaves it to a worker."""
+    showing = asyncio.create_task(_show(database, job, progress))
+    try:
+        while not showing.done():
+            asked = asyncio.create_task(interrupts.asked.wait())
+            await asyncio.wait({showing, asked}, return_when=asyncio.FIRST_COMPLETED, timeout=_POLL_SECONDS)
+            asked.cancel()
+            if (await jobs.get(database, job)).state == "finished":
+                return True
+            if interrupts.asked.is_set():
+                with progress.paused():
+                    answer = await interrupts.answer(job, showing)
+                if answer == "leave":
+                    return False
+                if answer == "cancel":
+                    await jobs.cancel(database, job)
+        await showing
+    finally:
+        await cancel_and_wait(showing)
     return True
 
 
 async def _show(database: Database, job: int, progress: ProgressDisplay) -> None:
-    async for event in follow(database, job):
+    """Show the events that were not shown yet, to the end of the job. The end of an earlier submission is none."""
+    async for event in follow(database, job, progress.last):
         progress.show(event)
-        if event.kind == "finished":
+        if event.kind == "finished" and (await jobs.get(database, job)).state == "finished":
             return
 
 
