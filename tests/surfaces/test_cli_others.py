@@ -208,7 +208,7 @@ def test_doctor_shows_the_source_of_each_value(tmp_path: Path) -> None:
     file = str(tmp_path / "remit.toml")
     assert settings["profile"] == ("v1", "REMIT_PROFILE")
     assert settings["check.ignore"] == (["CNF", "raw-dump"], file)
-    assert settings["merge.threshold"] == (80, "default")
+    assert settings["merge.threshold"] == (75, "default")
     assert report["unknown_variables"] == ["REMIT_PROFIL"]
     assert unbroken(f"configuration file: {file}") in unbroken(text.out)
     for ran in (text, whole):
@@ -217,7 +217,7 @@ def test_doctor_shows_the_source_of_each_value(tmp_path: Path) -> None:
         assert "unknown environment variable REMIT_PROFIL: it has no effect" in ran.out
         assert max(map(len, ran.out.splitlines())) <= 80
     assert re.search(r"^check.select +\(none\) +from default$", whole.out, re.MULTILINE)
-    assert re.search(r"^merge.window +0 +from default$", whole.out, re.MULTILINE)
+    assert re.search(r"^merge.threshold +75 +from default$", whole.out, re.MULTILINE)
     assert "from default" not in text.out
     assert text.out.splitlines()[-1] == f"{len(SETTINGS) - 2} settings have their default; see `remit doctor --all`"
 

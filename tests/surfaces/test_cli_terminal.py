@@ -189,8 +189,9 @@ def test_jobs_takes_the_options_of_its_list(remit: Commands) -> None:
 def test_nothing_of_the_doctor_is_wider_than_the_terminal(remit: Commands, wide: int, tmp_path: Path) -> None:
     remit.project = tmp_path / ("a folder with a long name " * 4)
     remit.project.mkdir()
-    text = f'[runners]\nlint = "{"ruff check --select ALL " * 12}"\nbandit = "bandit -r ."\n'
-    (remit.project / "remit.toml").write_text(text, encoding="utf-8")
+    text = f'[commands]\nlint = "{"ruff check --select ALL " * 12}"\nbandit = "bandit -r ."\n'
+    (remit.project / "own.toml").write_text(text, encoding="utf-8")
+    remit.environment["REMIT_CONFIG"] = "own.toml"
     with working(remit, "--queue", "nightly"):
         code, shown = on_terminal(remit, wide, "doctor", "--all")
     assert code == 0, shown
