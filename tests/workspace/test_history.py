@@ -909,3 +909,21 @@ def test_what_is_older_than_the_commits_that_are_read_is_not_known_and_said(
     }
     assert history.dates("docs/plan.md", [1, 2]) == {1: None, 2: gone}
     assert history.problem == "limit"
+
+
+def test_a_log_that_prints_too_much_is_read_as_far_as_its_commits_are_complete(
+    checkout: Checkout, ask: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history_git, "_MAX_OUTPUT", 120)
+    checkout.write("src/old.py", *_CODE)
+    checkout.write("src/new.py", "new", *_CODE)
+    _document(checkout, "old")
+    checkout.git("rm", "--quiet", "src/old.py")
+    checkout.commit()
+    checkout.git("rm", "--quiet", "src/new.py")
+    gone = _document(checkout, "old", "new")
+    history = ask(checkout.root)
+    assert {path: one.commit for path, one in history.removed(["src/old.py", "src/new.py"]).items()} == {
+        "src/new.py": gone
+    }
+    assert history.problem == "limit"

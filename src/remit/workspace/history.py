@@ -21,12 +21,11 @@ from remit.workspace.files import SourceFile, Workspace
 from remit.workspace.history_git import (
     MAX_COMMITS,
     Gone,
+    Log,
     blame,
-    changes_of,
-    gone_paths,
     new_folder,
-    oldest_read,
     open_repository,
+    read_log,
 )
 from remit.workspace.past_files import (
     HistoryUnreadable,
@@ -46,7 +45,7 @@ PROBLEMS: dict[Problem, str] = {
     "shallow": "the history is missing: the clone is shallow; run `git fetch --unshallow`",
     "partial": "a part of the history is missing: the clone is partial and lacks some files",
     "revision": "with --rev, the history does not show when a line was written",
-    "limit": f"only the newest {MAX_COMMITS:,} commits of the history were read",
+    "limit": f"only the newest commits of the history were read, at most {MAX_COMMITS:,}",
     "failed": "git cannot read the history; run `git fsck` to find the cause",
 }
 #: At most this many commits are kept, because each may have a list of its files.
@@ -99,6 +98,7 @@ class History:
         #: The answers by written path and folder of the document.
         self._removals: dict[tuple[str, str], Removal | None] = {}
         self._alignments: dict[tuple[str, str, str], dict[int, int]] = {}
+        self._described: dict[str, tuple[str, str]] = {}
 
     @property
     def problem(self) -> Problem:
@@ -135,20 +135,19 @@ class History:
         return Objects(self._repository)
 
     @cached_property
-    def _oldest(self) -> str:
-        """The commit at which reading ends; empty if all of the history is read."""
-        oldest = oldest_read(self._repository)
-        if oldest:
-            self._note("limit")
-        return oldest
-
-    @cached_property
-    def _gone(self) -> dict[str, Gone]:
+    def _log(self) -> Log:
         try:
-            return gone_paths(self._repository, self._oldest)
+            log = read_log(self._repository)
         except HistoryUnreadable as error:
             self._note(error.problem)
-            return {}
+            return Log({}, {}, "")
+        if log.oldest:
+            self._note("limit")
+        return log
+
+    @property
+    def _gone(self) -> dict[str, Gone]:
+        return self._log.gone
 
     @cached_property
     def _gone_index(self) -> FileIndex:
@@ -180,7 +179,7 @@ class History:
             return {}
         numbers = align_lines(written.lines, committed.lines)
         known = {line: numbers[line - 1] + 1 for line in lines if line - 1 in numbers}
-        blamed = blame(self._repository, path, sorted(set(known.values())), self._oldest) if known else {}
+        blamed = blame(self._repository, path, sorted(set(known.values())), self._log) if known else {}
         return {line: blamed[number] for line, number in known.items() if number in blamed}
 
     def files_at(self, commit: str) -> Workspace | None:
@@ -210,6 +209,11 @@ class History:
 
     def describe(self, commit: str) -> tuple[str, str]:
         """Return the short id of a commit, which no other object has, and its day: `("6631078", "2024-02-08")`."""
+        if commit not in self._described:
+            self._described[commit] = self._describe(commit)
+        return self._described[commit]
+
+    def _describe(self, commit: str) -> tuple[str, str]:
         with suppress(HistoryUnreadable):
             about = self._objects.commit(commit)
             if about is not None:
@@ -305,7 +309,7 @@ class History:
             zip(claims, self._objects.ids([(one.commit, self._from_top(one.path)) for one in claims]), strict=True)
         )
         paths = dict.fromkeys(claim.path for claim, name in names.items() if name is not None)
-        commits = changes_of(self._repository, paths, self._oldest)
+        commits = {path: self._log.changes.get(path, []) for path in paths}
         versions = {
             path: self._objects.ids([(commit, self._from_top(path)) for commit in row[:_MAX_VERSIONS]])
             for path, row in commits.items()

@@ -1,6 +1,6 @@
 """Ask git about the history of a checkout: what is gone, what changed files, and who wrote lines.
 
-Each question reads the history once, for all claims together, and at most a number of commits. No clock ends a
+One log of the newest commits answers for all claims together. No clock ends a
 question: the limit of time only ends a git that hangs, and is an error.
 """
 
@@ -17,10 +17,7 @@ from remit.workspace.past_files import HANGS_AFTER, HistoryUnreadable, Repositor
 from remit.workspace.safe_git import decode_output, kill, start_git, within_limit, without_filters
 
 #: The history is read up to this commit of the first-parent line, counted from the newest one.
-MAX_COMMITS = 100_000
-#: At most this many files are asked for in one question.
-_MAX_PATHS = 5_000
-_FEW_PATHS = 20
+MAX_COMMITS = 50_000
 _MAX_OUTPUT = 128 * 1024 * 1024
 #: More ranges than this are not passed to `git blame`: all lines are.
 _MAX_RANGES = 300
@@ -36,6 +33,17 @@ class Gone(NamedTuple):
 
     commit: str
     renamed_to: str | None
+
+
+class Log(NamedTuple):
+    """What the commits of the first-parent line changed."""
+
+    #: How paths disappeared: the newest removal of each.
+    gone: dict[str, Gone]
+    #: The commits that changed each path, the newest first.
+    changes: dict[str, list[str]]
+    #: The commit at which reading ended; empty if all of the history was read.
+    oldest: str
 
 
 def open_repository(top: str, folder: str, commit: str) -> Repository:
@@ -59,70 +67,61 @@ def open_repository(top: str, folder: str, commit: str) -> Repository:
     )
 
 
-def oldest_read(repository: Repository) -> str:
-    """Return the commit at which reading ends, because the history before it is too long; empty if there is none."""
+def read_log(repository: Repository) -> Log:
+    """Return what the commits of the first-parent line changed, read in one pass."""
     arguments = ("rev-list", "--first-parent", f"--skip={MAX_COMMITS}", "--max-count=1", repository.head)
-    return decode_output(_output(repository.top, *arguments)).strip()
-
-
-def gone_paths(repository: Repository, oldest: str) -> dict[str, Gone]:
-    """Return the paths that commits of the first-parent line removed or renamed, the newest removal of each first."""
+    oldest = decode_output(_output(repository.top, *arguments)).strip()
     detection = ("-M100%",) if repository.is_partial else ("-M", _RENAME_LIMIT)
-    gone: dict[str, Gone] = {}
-    words = iter(_log(repository, oldest, "-m", *detection, "--diff-filter=DR", "--name-status"))
+    listed, oldest = _listed(repository, oldest, *detection)
+    log = Log({}, {}, oldest)
     commit = ""
+    words = iter(listed)
     for word in words:
         status = word.removeprefix("\n")
+        if _ID.fullmatch(status):
+            commit = status
+            continue
+        path = _below(repository, next(words, ""))
+        log.changes.setdefault(path, []).append(commit)
         if status == "D":
-            gone.setdefault(_below(repository, next(words, "")), Gone(commit, None))
+            log.gone.setdefault(path, Gone(commit, None))
         elif status.startswith("R"):
-            old, new = _below(repository, next(words, "")), _below(repository, next(words, ""))
-            gone.setdefault(old, Gone(commit, new))
-        else:
-            commit = word
-    return gone
-
-
-def changes_of(repository: Repository, paths: Iterable[str], oldest: str) -> dict[str, list[str]]:
-    """Return the commits of the first-parent line that changed each path, the newest first."""
-    wanted = [f"{repository.prefix}{path}" for path in paths if path and "\0" not in path][:_MAX_PATHS]
-    if not wanted:
-        return {}
-    commits: dict[str, list[str]] = {}
-    commit = ""
-    # Git compares each changed path with each wanted one, so for many of them all changes are listed.
-    asked = wanted if len(wanted) <= _FEW_PATHS else ()
-    words = _log(repository, oldest, "-m", "--no-renames", "--name-only", paths=asked)
-    known = frozenset(wanted)
-    for word, after in pairwise([*words, ""]):
-        if after.startswith("\n"):  # a line end precedes the first path of a commit
-            commit = word
-        elif (path := word.removeprefix("\n")) in known:
-            commits.setdefault(_below(repository, path), []).append(commit)
-    return commits
+            new = _below(repository, next(words, ""))
+            log.changes.setdefault(new, []).append(commit)
+            log.gone.setdefault(path, Gone(commit, new))
+    return log
 
 
 def _below(repository: Repository, path: str) -> str:
     return path.removeprefix(repository.prefix)
 
 
-def _log(repository: Repository, oldest: str, *options: str, paths: Sequence[str] = ()) -> list[str]:
-    """Return the words of a log of the first-parent line: the id of each commit, followed by its changes."""
-    inside = paths or ([repository.prefix] if repository.prefix else [])
+def _listed(repository: Repository, oldest: str, *options: str) -> tuple[list[str], str]:
+    """Return the words of the log, the id of each commit followed by its changes, and where reading ended."""
+    inside = [repository.prefix] if repository.prefix else []
     revisions = [repository.head, *([f"^{oldest}"] if oldest else [])]
-    form = ("--first-parent", "--no-show-signature", "-z", "--format=%H")
+    form = ("--first-parent", "-m", "--no-show-signature", "-z", "--format=%H", "--name-status")
     arguments = ("--literal-pathspecs", "log", *form, *options, *revisions, "--", *inside)
-    return decode_output(_output(repository.top, *arguments, repository=repository)).split("\0")[:-1]
+    printed = _output(repository.top, *arguments, repository=repository, may_be_cut=True)
+    words = decode_output(printed).split("\0")[:-1]
+    if len(printed) <= _MAX_OUTPUT:
+        return words, oldest
+    # The last commit is not complete. Only after its id, a word starts with a line end.
+    last = max((number for number, (_, after) in enumerate(pairwise(words)) if after.startswith("\n")), default=0)
+    return words[:last], words[last]
 
 
-def blame(repository: Repository, path: str, lines: Sequence[int], oldest: str) -> dict[int, str]:
+def blame(repository: Repository, path: str, lines: Sequence[int], log: Log) -> dict[int, str]:
     """Return the commit that last changed each line of a file of the newest commit. The lines must exist.
 
     Lines that are older than the oldest commit that is read have no commit.
     """
+    if path not in log.changes:
+        return {}
+    newest, oldest = log.changes[path][0], log.oldest  # later commits did not change the file
     ranges = list(_ranges(sorted(lines)))
     limits = [f"-L{first},{last}" for first, last in ranges] if len(ranges) <= _MAX_RANGES else []
-    revisions = [repository.head, *([f"^{oldest}"] if oldest else [])]
+    revisions = [newest, *([f"^{oldest}"] if oldest else [])]
     options = ("--incremental", "--no-textconv", *limits, *revisions, "--", f"{repository.prefix}{path}")
     printed = _output(repository.top, "blame", *options, repository=repository)
     dates: dict[int, str] = {}
@@ -156,8 +155,17 @@ def new_folder(gone: Mapping[str, Gone], folder: str, commit: str) -> str | None
     return target if 2 * count > len(moved) else None
 
 
-def _output(top: str, *arguments: str, repository: Repository | None = None, may_fail: bool = False) -> bytes:
-    """Return the output of a git command. Raises `HistoryUnreadable` if it fails or prints too much."""
+def _output(
+    top: str,
+    *arguments: str,
+    repository: Repository | None = None,
+    may_fail: bool = False,
+    may_be_cut: bool = False,
+) -> bytes:
+    """Return the output of a git command. Raises `HistoryUnreadable` if it fails or prints too much.
+
+    With `may_be_cut`, more than `_MAX_OUTPUT` bytes are returned if there are more.
+    """
     try:
         process = start_git(top, *arguments, settings=repository.settings if repository is not None else None)
     except (OSError, ValueError):  # git is not installed, or an argument has a NUL
@@ -168,6 +176,8 @@ def _output(top: str, *arguments: str, repository: Repository | None = None, may
             output += piece
             if len(output) > _MAX_OUTPUT:
                 kill(process)
+                if may_be_cut:
+                    return bytes(output[: _MAX_OUTPUT + 1])
                 raise HistoryUnreadable("limit")
         status = process.wait()
     if status and not may_fail:
