@@ -56,6 +56,7 @@ def audit_sessions(wanted: Audit, progress: Callable[[str], None] = lambda _: No
     report = audit(files, progress, clients=clients, project=project)
     starts = paths or [folder for client in clients for folder in default_folders(client)]
     report.searched = ", ".join(display_home(str(start)) for start in starts)
+    report.searched += f" since {wanted.since}" if wanted.since else ""
     return report
 
 
