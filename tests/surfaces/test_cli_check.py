@@ -420,20 +420,3 @@ def test_an_interrupt_while_waiting_for_input_is_one_line_and_130(desk: Path) ->
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, b"")
     assert err.decode().split("\n") == ["", "remit: interrupted", ""]  # off the line of the ^C first
-
-
-def test_a_check_without_dismissals_loads_neither_the_merge_nor_openssl(desk: Path) -> None:
-    command = [
-        sys.executable,
-        "-X",
-        "importtime",
-        *REMIT[1:],
-        "check",
-        str(desk / "good.md"),
-        "--repo",
-        str(desk / "tree"),
-    ]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment())
-    assert "remit.checking\n" in done.stderr
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert not loaded & {"remit.merging.merge", "logging", "html", "xml"}

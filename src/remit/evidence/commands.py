@@ -6,7 +6,6 @@ The shell package splits a line into commands; this module judges them.
 from __future__ import annotations
 
 import threading
-import time
 from functools import lru_cache
 from itertools import pairwise
 
@@ -50,8 +49,8 @@ _SED_SPAN = lazy_pattern(r"^(\d{1,9})(?:,(\d{1,9}))?p;?$")
 _HEAD_COUNT = lazy_pattern(r"^-(?:n|-lines=)?(\d{1,9})$")
 _TAIL_START = lazy_pattern(r"^(?:-n|--lines=)?\+(\d{1,9})$")
 _MAX_COMMAND = 20_000
-#: Processor time for all command lines of a record. Each line is limited by its length.
-MAX_SECONDS = 5.0
+#: Characters of all different command lines of a record that are read.
+MAX_READ = 2_000_000
 
 
 class ReceiptCommand(msgspec.Struct, frozen=True):
@@ -91,27 +90,33 @@ def simple_commands(command: str) -> tuple[ReceiptCommand, ...]:
 
 
 class _Budget(threading.local):
-    """The processor time for the command lines of one record: a record may have thousands of lines that are slow."""
+    """What may still be read of the command lines of one record: it may have thousands of lines that are slow."""
 
-    seconds = float("inf")
+    left = MAX_READ
+    seen: frozenset[str] | set[str] = frozenset()
 
 
 _budget = _Budget()
 
 
 def start_reading() -> None:
-    """Give the command lines of a record their time."""
-    _budget.seconds = MAX_SECONDS
+    """Start to count the command lines of a record."""
+    _budget.left, _budget.seen = MAX_READ, set()
+
+
+def _may_read(command: str) -> bool:
+    """Count a line once, and return whether it may be read."""
+    if isinstance(_budget.seen, set) and command not in _budget.seen:
+        if _budget.left < len(command[:_MAX_COMMAND]):
+            return False
+        _budget.left -= len(command[:_MAX_COMMAND])
+        _budget.seen.add(command)
+    return True
 
 
 def _read_line(command: str) -> tuple[bool, tuple[ReceiptCommand, ...]]:
-    """Return whether all of a line can be read, and its commands. Without time left, a line is not understood."""
-    if _budget.seconds <= 0:
-        return False, ()
-    start = time.thread_time()
-    commands = _read_once(command)
-    _budget.seconds -= time.thread_time() - start
-    return commands
+    """Return whether all of a line can be read, and its commands. A line that may not be read is not understood."""
+    return _read_once(command) if _may_read(command) else (False, ())
 
 
 @lru_cache(1_024)
@@ -165,17 +170,17 @@ def shell_writes(command: str) -> list[str]:
     return [name for name in written if name]
 
 
-@lru_cache(1_024)
 def changed_names(command: str) -> tuple[str, ...]:
     """Return the files and folders that a line changes, relative to where it runs, as far as it is understood.
 
     What code in the line may write does not count, because code is not read.
     """
-    if _budget.seconds <= 0:
-        return ()
-    start = time.thread_time()
+    return _changed_once(command) if _may_read(command) else ()
+
+
+@lru_cache(1_024)
+def _changed_once(command: str) -> tuple[str, ...]:
     effects = read_command(command[:_MAX_COMMAND], _NO_FOLDER)
-    _budget.seconds -= time.thread_time() - start
     names = [name for name in effects.writes if name not in _NO_FILE and name not in effects.guesses]
     undone = undone_changes(command) if "git" in command else ()
     return tuple(dict.fromkeys((*names, *(["."] if undone is None else undone))))

@@ -10,7 +10,6 @@ import os
 import re
 import stat
 import sys
-import time
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -21,7 +20,7 @@ from remit.evidence.code_tokens import has_in_code
 from remit.evidence.file_names import is_source
 from remit.evidence.model import NameFacts
 from remit.lazy import lazy_pattern
-from remit.workspace.definitions import SEPARATOR, ParsingProcess, SourceDefinition, defined_name, find_definitions
+from remit.workspace.definitions import SEPARATOR, SourceDefinition, defined_name, find_definitions
 from remit.workspace.file_index import ending_of
 from remit.workspace.files import Absent, SourceFile, Workspace, WorkTree
 from remit.workspace.manifests import plain_name
@@ -30,8 +29,8 @@ from remit.workspace.manifests import plain_name
 REACH = 5
 #: The names of this many files are kept: each one counts as its characters and a fixed weight.
 _MAX_KEPT, _WEIGHT = 64 * 1024 * 1024, 1024 * 1024
-#: Seconds for parsing all files of a run. Then patterns are used.
-_RUN_SECONDS = 8.0
+#: Characters that are parsed for all names of a run. Then patterns are used.
+_MAX_PARSED = 64 * 1024 * 1024
 #: Limits of the search in the whole checkout. What was read is kept for the next name.
 _MAX_SEARCHED_FILES = 20_000
 _MAX_SEARCHED_FILE = 1024 * 1024
@@ -107,7 +106,6 @@ class NameFinder:
         *,
         searches_all: bool = True,
         excluding: Collection[str] = (),
-        parsing: ParsingProcess | None = None,
     ) -> None:
         self._workspace = workspace
         self._searches_all = searches_all
@@ -117,8 +115,7 @@ class NameFinder:
         #: The names and owners that definitions are searched for.
         self._words: set[str] = set()
         self._search = _Search(workspace, excluding)
-        self._seconds_left = _RUN_SECONDS
-        self._parsing = parsing if parsing is not None else ParsingProcess()
+        self._parsed = 0
 
     def prepare(self, names: Iterable[str]) -> None:
         """Note the names that will be asked for: where there are many, one pass answers for all of them."""
@@ -192,9 +189,8 @@ class NameFinder:
         wanted = _defining_words(name)
         if not wanted <= names.searched:
             names.searched |= wanted | self._words
-            started = time.monotonic()
-            names.definitions = find_definitions(file, names.searched, self._parsing, can_parse=self._seconds_left > 0)
-            self._seconds_left -= time.monotonic() - started
+            self._parsed += len(file.text)
+            names.definitions = find_definitions(file, names.searched, can_parse=self._parsed <= _MAX_PARSED)
         return names.definitions
 
     def is_anywhere(self, name: str) -> bool | None:

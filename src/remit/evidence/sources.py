@@ -15,7 +15,6 @@ from remit.evidence.find_names import NameFinder
 from remit.evidence.receipts import Receipt, ReceiptIndex, Transcript, read_receipts
 from remit.evidence.token_match import TokenStore
 from remit.workspace.commit import Commit, Commits
-from remit.workspace.definitions import ParsingProcess
 from remit.workspace.files import Workspace, WorkTree
 from remit.workspace.history import History
 from remit.workspace.paths import is_absolute, normalize_path
@@ -70,20 +69,13 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
         """The tokens of files; all documents of a run share them."""
         return TokenStore()
 
-    @cached_property
-    def parsing(self) -> ParsingProcess:
-        """The process that parses source files; all documents of a run share it."""
-        return ParsingProcess()
-
     def name_finder(self, workspace: Workspace) -> NameFinder:
         """Return what finds names in a tree of files; all documents of a run share it."""
         if workspace is not self.workspace:
-            return NameFinder(
-                workspace, searches_all=False, parsing=self.parsing
-            )  # the files of a commit are read one by one
+            return NameFinder(workspace, searches_all=False)  # the files of a commit are read one by one
         finder: NameFinder | None = self.__dict__.get("names")
         if finder is None:
-            finder = self.__dict__["names"] = NameFinder(workspace, parsing=self.parsing)
+            finder = self.__dict__["names"] = NameFinder(workspace)
         return finder
 
     def command_finder(self, workspace: Workspace) -> CommandFinder:
@@ -101,8 +93,8 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
             self.commits.close()
 
     def end_processes(self) -> None:
-        """End the processes that read commits or parse files; they are started again when needed."""
-        for name in ("commits", "history", "parsing"):
+        """End the processes that read commits; they are started again when needed."""
+        for name in ("commits", "history"):
             opened = self.__dict__.get(name)
             if opened is not None:
                 opened.close()

@@ -1,27 +1,13 @@
-"""Find the definitions of a source file: with tree-sitter grammars, and with patterns where there is no grammar.
-
-A grammar may need hours for a text that is made for it, and the library offers no way to stop it that works. So larger
-files are parsed in a copy of the process, which is killed when its time is over.
-"""
+"""Find the definitions of a source file: with tree-sitter grammars, and with patterns where there is no grammar."""
 
 from __future__ import annotations
 
-import gc
-import math
-import os
 import re
-import select
-import signal
-import struct
-import time
-import warnings
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
-from contextlib import closing, suppress
 from functools import cache
 from importlib import import_module
-from itertools import pairwise
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -32,19 +18,10 @@ from remit.workspace.files import SourceFile
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-#: Larger files are not parsed. Files up to the second limit are parsed in this process: the time grows with the square
-#: of the size, and even one that is made to be slow takes at most about two seconds.
+#: Larger files are not parsed: patterns are used.
 MAX_PARSED = 1024 * 1024
-MAX_DIRECT = 2_000
-#: Seconds for one file that is parsed in a copy of the process.
-SECONDS = 2.0
 _MAX_DEFINITIONS = 20_000
 _MAX_LINE = 1_000
-_CHUNK = 65_536
-#: The length of a message, before it.
-_HEAD = struct.Struct("!I")
-_MAX_OPEN = 65_536
-
 #: Up to this many names are searched for one by one.
 _FEW = 20
 
@@ -168,18 +145,15 @@ _MAX_CHILDREN = 200
 
 
 def find_definitions(
-    file: SourceFile, names: Collection[str], parsing: ParsingProcess | None = None, *, can_parse: bool = True
+    file: SourceFile, names: Collection[str], *, can_parse: bool = True
 ) -> dict[str, list[SourceDefinition]]:
-    """Return where a file defines some names. Without `can_parse`, patterns are used for all files.
-
-    Larger files are parsed in the process `parsing`, or in one that is ended afterwards.
-    """
+    """Return where a file defines some names. Without `can_parse`, patterns are used for all files."""
     language = _LANGUAGES.get(ending_of(file.path))
     parsed: Parsed | None = None
     if language is not None and can_parse and len(file.text) <= MAX_PARSED:
         is_component = ending_of(file.path) in ("vue", "svelte")
         text = _OUTSIDE_SCRIPT.sub(lambda match: "\n" * match[0].count("\n"), file.text) if is_component else file.text
-        parsed = _parsed(language, text.encode("utf-8", "replace"), names, parsing)
+        parsed = parse_definitions(language, text.encode("utf-8", "replace"), names)
     by_name: dict[str, list[SourceDefinition]] = {}
     for definition in parsed.definitions if parsed is not None else ():
         by_name.setdefault(definition.name, []).append(definition)
@@ -191,129 +165,8 @@ def find_definitions(
     return by_name
 
 
-def _parsed(language: str, data: bytes, names: Collection[str], parsing: ParsingProcess | None) -> Parsed | None:
-    """Return the definitions of a source text; None if it cannot be parsed, or not in time."""
-    if _parser(language) is None:
-        return None
-    if len(data) <= MAX_DIRECT:
-        return parse_definitions(language, data, names)
-    if not hasattr(os, "fork"):
-        return None
-    if parsing is not None:
-        return parsing.parse(language, data, names)
-    with closing(ParsingProcess()) as process:
-        return process.parse(language, data, names)
-
-
-class ParsingProcess:
-    """A copy of this process that parses one text after another. It is killed when one takes too long.
-
-    It starts with the first text, and again after it was killed. It ends with this process, or when it is closed.
-    """
-
-    def __init__(self) -> None:
-        #: Its process id, where texts are written, and where answers are read.
-        self._running: tuple[int, int, int] | None = None
-
-    def parse(self, language: str, data: bytes, names: Collection[str]) -> Parsed | None:
-        """Return where a source text defines some names; None if that takes too long or the copy crashes."""
-        text = msgspec.msgpack.encode((language, data, list(names)))
-        for _ in range(2):  # a copy that was killed meanwhile is started again
-            try:
-                output = self._ask(text)
-            except OSError:
-                self.close()
-                continue
-            try:
-                return msgspec.msgpack.decode(output, type=Parsed)
-            except msgspec.MsgspecError:
-                self.close()
-                break
-        return None
-
-    def close(self) -> None:
-        """End the copy; it is started again when it is needed."""
-        if self._running is not None:
-            process, *pipes = self._running
-            self._running = None
-            for pipe in pipes:
-                os.close(pipe)
-            with suppress(OSError):
-                os.kill(process, signal.SIGKILL)
-                os.waitpid(process, 0)
-
-    __del__ = close
-
-    def _ask(self, text: bytes) -> bytes:
-        """Send a text and return the answer; a part of it if it does not come in time."""
-        if self._running is None:
-            self._running = _start_copy()
-        _, texts, answers = self._running
-        _write(texts, _HEAD.pack(len(text)) + text)
-        deadline = time.monotonic() + SECONDS
-        head = _read(answers, _HEAD.size, deadline)
-        return _read(answers, _HEAD.unpack(head)[0], deadline) if len(head) == _HEAD.size else b""
-
-
-def _start_copy() -> tuple[int, int, int]:
-    """Start a copy of this process; return its id and the ends of two pipes, for texts and for answers."""
-    theirs, texts = os.pipe()
-    answers, replies = os.pipe()
-    try:
-        with warnings.catch_warnings():
-            # The copy only parses and writes: it needs no lock of another thread, and it is killed if it hangs.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            process = os.fork()
-    except OSError:
-        os.close(texts)
-        os.close(answers)
-        raise
-    else:
-        if not process:  # pragma: no cover (in the copy)
-            _answer_all(theirs, replies)
-        return process, texts, answers
-    finally:
-        os.close(theirs)
-        os.close(replies)
-
-
-def _answer_all(texts: int, answers: int) -> NoReturn:  # pragma: no cover (in the copy)
-    """Answer one text after another until the other side closes the pipe."""
-    try:
-        gc.disable()  # nothing of the process that was copied is finalized
-        for first, last in pairwise((2, *sorted((texts, answers)), _MAX_OPEN)):
-            os.closerange(first + 1, last)  # its files and locks are not held
-        while len(head := _read(texts, _HEAD.size)) == _HEAD.size:
-            text = msgspec.msgpack.decode(_read(texts, _HEAD.unpack(head)[0]), type=tuple[str, bytes, list[str]])
-            output = msgspec.msgpack.encode(parse_definitions(*text))
-            _write(answers, _HEAD.pack(len(output)) + output)
-    finally:
-        os._exit(0)
-
-
-def _write(pipe: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(pipe, data) :]
-
-
-def _read(pipe: int, size: int, deadline: float = math.inf) -> bytes:
-    """Return `size` bytes of a pipe, or those that have arrived when it is closed or the time is over."""
-    parts = bytearray()
-    while len(parts) < size:
-        if deadline < math.inf:
-            poll = select.poll()
-            poll.register(pipe, select.POLLIN)
-            if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-                break
-        part = os.read(pipe, min(_CHUNK, size - len(parts)))
-        if not part:
-            break
-        parts += part
-    return bytes(parts)
-
-
 def parse_definitions(language: str, data: bytes, names: Collection[str]) -> Parsed:
-    """Return where a source text defines some names. A text that is made to be slow may take very long."""
+    """Return where a source text defines some names."""
     parser = _parser(language)
     if parser is None:
         return Parsed([], has_errors=True)

@@ -14,6 +14,7 @@ from remit.errors import EnvironmentBroken, UsageError
 from remit.lazy import lazy_pattern
 from remit.regular_files import read_regular
 from remit.workspace.safe_git import (
+    SECONDS,
     GitLimitReached,
     decode_output,
     found_by_git,
@@ -27,9 +28,8 @@ from remit.workspace.safe_git import (
 _MAX_ADDRESS = 2_048
 _MAX_POINTER = 4_096
 
-#: At most this many paths are asked for, and for this long.
+#: At most this many paths are asked for.
 _MAX_IGNORED = 5_000
-_IGNORE_SECONDS = 5.0
 #: What reads the files that a diff reads, and takes milliseconds: it fails soon if one of them is a pipe.
 _PROBES = (
     ("rev-parse", "--verify", "--quiet", "HEAD^{commit}"),
@@ -156,7 +156,7 @@ def merge_base(root: Path, rev: str) -> str | None:
 
 
 def ignored_paths(root: str | os.PathLike[str], paths: Iterable[str]) -> frozenset[str]:
-    """Return which paths the checkout ignores, whether or not they exist; none if git cannot say."""
+    """Return which paths the checkout ignores, whether or not they exist. Raises `GitLimitReached` if git hangs."""
     listed = [path for path in dict.fromkeys(paths) if path and "\0" not in path and not path.startswith(("/", "../"))]
     listed = listed[:_MAX_IGNORED]
     if not listed or found_by_git(root) is None:
@@ -165,13 +165,10 @@ def ignored_paths(root: str | os.PathLike[str], paths: Iterable[str]) -> frozens
         process = start_git(root, "check-ignore", "--no-index", "-z", "--stdin", has_input=True)
     except OSError:
         return frozenset()
-    try:
-        with within_limit(process, _IGNORE_SECONDS, "check-ignore"), process:
-            # A pattern such as `dist/` matches a folder, and a path that does not exist is one if it ends with a slash.
-            asked = [form for path in listed for form in (path, f"{path.rstrip('/')}/")]
-            printed, _ = process.communicate("\0".join(asked).encode("utf-8", "surrogateescape"))
-    except GitLimitReached:
-        return frozenset()
+    with within_limit(process, SECONDS, "check-ignore"), process:
+        # A pattern such as `dist/` matches a folder, and a path that does not exist is one if it ends with a slash.
+        asked = [form for path in listed for form in (path, f"{path.rstrip('/')}/")]
+        printed, _ = process.communicate("\0".join(asked).encode("utf-8", "surrogateescape"))
     names = {decode_output(path) for path in printed.split(b"\0") if path}
     return frozenset(path for path in listed if path in names or f"{path.rstrip('/')}/" in names)
 
