@@ -73,7 +73,7 @@ def test_the_prompt_contains_responsibilities_team_and_gate_rules() -> None:
 async def test_it_has_only_the_tools_of_its_responsibilities(play: Play) -> None:
     async with play(conversations={ME: [{"text": "Nothing to do."}]}) as fleet:
         job = await orchestrated(fleet)
-        assert (job.outcome, job.verdict, job.result) == ("completed", None, "Nothing to do.")
+        assert (job.outcome, job.verdict, job.result) == ("completed", "accept", "Nothing to do.")
         assert [one["name"] for one in fleet.requests[0].body["tools"]] == list(TOOLS)
         assert len(fleet.requests[0].body["system"]) == 1, "it answers a person, so no result form is requested"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import shutil
@@ -164,3 +165,58 @@ def test_what_it_asks_is_answered_and_not_resumed(begin: Begin) -> None:
     resumed = remit("plan", "run", "--resume", "1")
     assert (resumed.code, resumed.out) == (2, "")
     assert "plan 1 is a question of job 1: list it with `remit plan questions`" in resumed.err
+
+
+INVENTED = {"text": "I fixed the bug in `src/api/nope.ts:12`, committed it, and all 214 tests pass."}
+NEVER_ASKED = {"text": "The security-auditor reviewed the change."}
+HONEST = {"text": "I changed nothing, and no test ran."}
+
+
+def asked_to_correct(model: RemoteServer) -> list[int]:
+    """The requests whose last message asks for a correction."""
+    asked = [json.dumps(one["body"]["messages"][-1]) for one in model.requests]
+    return [number for number, message in enumerate(asked) if "final-claims" in message]
+
+
+@pytest.mark.parametrize(
+    ("false", "why"),
+    [
+        (INVENTED, "src/api/nope.ts:12"),
+        (NEVER_ASKED, "security-auditor was not asked to do anything in this session"),
+    ],
+)
+def test_a_false_answer_is_sent_back_once_and_then_printed_with_what_is_false(
+    begin: Begin, false: dict[str, Any], why: str
+) -> None:
+    remit, model = begin({ME: [tools(lookup("app/login.py")), false, {"text": f"Again. {false['text']}"}]})
+    (remit.project / "src/api").mkdir(parents=True)
+    ran = remit("run", "orchestrator", "mend the leak", "--model", ANTHROPIC)
+    assert ran.code == 1
+    shown = " ".join(ran.out.split())
+    assert "completed reject" in shown
+    assert "L1 final-claims line 1: " in shown
+    assert why in shown
+    assert f"Again. {false['text']}" in ran.out
+    assert "remit: the result of job 1 is sent back once" in ran.err
+    assert asked_to_correct(model) == [2]
+    assert len(model.requests) == 3
+
+
+def test_an_answer_that_is_corrected_is_printed(begin: Begin) -> None:
+    remit, model = begin({ME: [INVENTED, HONEST]})
+    (remit.project / "src/api").mkdir(parents=True)
+    ran = remit("run", "orchestrator", "mend the leak", "--model", ANTHROPIC)
+    assert ran.code == 0, ran.out + ran.err
+    assert HONEST["text"] in ran.out
+    assert "final-claims" not in ran.out
+    assert asked_to_correct(model) == [1]
+
+
+def test_what_its_subagents_did_is_true(begin: Begin) -> None:
+    answer = {"text": "The code-explorer found the login in `app/login.py:1`."}
+    remit, model = begin(
+        {ME: [delegate("explore", "code-explorer"), answer], **answered("explore", "code-explorer")},
+    )
+    ran = remit("run", "orchestrator", "mend the leak", "--model", ANTHROPIC)
+    assert ran.code == 0, ran.out + ran.err
+    assert asked_to_correct(model) == []

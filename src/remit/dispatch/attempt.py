@@ -117,9 +117,9 @@ class Attempt:
         if ended.outcome != "completed":
             await self._events.flush()
             ended = ended._replace(text=await partial_output(self._database, job.id) or ended.text)
-        # An orchestrator answers a person: its text is not a result in the contract.
+        # An orchestrator answers a person: its text is not a result in the contract, and its runner judges it.
         is_result = ended.outcome == "completed" and brief.runner not in self._runners
-        verdict = await self._check(brief, root, ended) if is_result else None
+        verdict = await self._check(brief, root, ended) if is_result else ended.verdict
         await self._finish(ended, verdict)
 
     async def _resolve(self) -> Job:
@@ -233,31 +233,50 @@ class Attempt:
         judgement, details = await asyncio.to_thread(
             _judge, ended.text, self._job.agent, brief, root, receipts, attempt
         )
-        failpoint("checked")
-        # Checked as it was sent, stored without secrets.
-        stored = msgspec.to_builtins({"verdict": judgement.decision, "violations": judgement.violations, **details})
-        document = ended.text
-        if self._settings.is_redacting:
-            document, stored = await asyncio.to_thread(redact_all, (document, stored))
-        await self._transcript.save_result(submission, document, judgement.decision, msgspec.json.encode(stored))
-        failpoint("result-saved")
-        if (telemetry := open_telemetry()) is not None:
-            rules = [str(violation["rule"]) for violation in judgement.violations]
-            telemetry.verdict(self._job.id, self._job.agent, judgement.decision, rules)
-        await self._events.emit(
-            "checked",
-            {
-                "verdict": judgement.decision,
-                "violations": sum(violation["level"] != "L3" for violation in judgement.violations),
-                "advice": sum(violation["level"] == "L3" for violation in judgement.violations),
-                "seconds": time.monotonic() - started,
-            },
-        )
+        judged = Judged(submission, ended.text, judgement.decision, judgement.violations, details, started)
+        await store_verdict(self._parts(brief, root), judged)
         return judgement.decision
 
     async def _finish(self, ended: RunEnd, verdict: str | None = None) -> None:
         await self._events.flush()
         await end_job(self._database, self._job, self._settings, ended, verdict)
+
+
+class Judged(NamedTuple):
+    """A checked answer: which submission it is, its verdict, and what is stored with it."""
+
+    submission: int
+    document: str
+    verdict: str
+    violations: list[dict[str, Any]]
+    details: dict[str, Any]
+    #: When the check began, by the monotonic clock.
+    started: float
+
+
+async def store_verdict(parts: AttemptParts, judged: Judged) -> None:
+    """Store the verdict on an answer, and tell it to those who follow the job."""
+    failpoint("checked")
+    # Checked as it was sent, stored without secrets.
+    stored = msgspec.to_builtins({"verdict": judged.verdict, "violations": judged.violations, **judged.details})
+    document = judged.document
+    if parts.settings.is_redacting:
+        document, stored = await asyncio.to_thread(redact_all, (document, stored))
+    await parts.transcript.save_result(judged.submission, document, judged.verdict, msgspec.json.encode(stored))
+    failpoint("result-saved")
+    levels = [violation["level"] for violation in judged.violations]
+    if (telemetry := open_telemetry()) is not None:
+        rules = [str(violation["rule"]) for violation in judged.violations]
+        telemetry.verdict(parts.job.id, parts.job.agent, judged.verdict, rules)
+    await parts.events.emit(
+        "checked",
+        {
+            "verdict": judged.verdict,
+            "violations": len(levels) - levels.count("L3"),
+            "advice": levels.count("L3"),
+            "seconds": time.monotonic() - judged.started,
+        },
+    )
 
 
 async def _prepare(work: Callable[..., T], *arguments: Path) -> T:

@@ -30,11 +30,12 @@ _FOLDER_NAME = re.compile(r"(job|plan)-(\d{1,18})")
 
 
 class RunEnd(NamedTuple):
-    """How a run ended, with its last output."""
+    """How a run ended, with its last output; the verdict on it, if the runner has judged it."""
 
     outcome: Outcome
     text: str
     error: str | None = None
+    verdict: str | None = None
 
 
 class RunStopped(Exception):

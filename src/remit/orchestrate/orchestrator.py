@@ -37,6 +37,7 @@ from remit.merging.merge_data import Merge
 from remit.orchestrate.answers import delegation_digest, open_questions_of, question_digest
 from remit.orchestrate.delegating import PlanResult, drive_plan, plan_result, review_reason
 from remit.orchestrate.local_worker import SpareWorker
+from remit.orchestrate.orchestrator_answer import judge_answer
 from remit.orchestrate.orchestrator_tools import MAX_DELEGATIONS, TOOLS
 from remit.orchestrate.phase import PlanReader, keep_result, substitutes
 from remit.orchestrate.plan import DelegationSpec, PhaseSpec, Plan, delegation_names
@@ -134,8 +135,8 @@ _REPEATED_FAILURE = (
     "these agents have failed at these tasks {times} times: do not delegate them again; continue without the results "
     "and state that they are missing, or Ask the user"
 )
-#: Answers a call with a text, and whether the call failed.
-Handler = Callable[[dict[str, Any], str], Awaitable[tuple[str, bool]]]
+#: Answers a call with a text, and whether the call failed; or with the output of a tool.
+Handler = Callable[[dict[str, Any], str], Awaitable[tuple[str, bool] | ToolOutput]]
 
 
 def build_orchestrator(queue: str | None = None) -> Runner:
@@ -151,6 +152,8 @@ def build_orchestrator(queue: str | None = None) -> Runner:
         except RunStopped as stopped:
             await _record_end(parts, stopped.outcome)
             raise
+        if ended.outcome == "completed":
+            ended = await judge_answer(parts, ended)
         await _record_end(parts, ended.outcome)
         return ended
 
@@ -189,7 +192,10 @@ class Orchestrator:
     async def answer(self, name: str, arguments: dict[str, Any], key: str) -> ToolOutput:
         """Answer a call. An invalid call is answered with the error, so that the model can correct it."""
         try:
-            text, failed = await self._handlers[name](arguments, key)
+            answered = await self._handlers[name](arguments, key)
+            if isinstance(answered, ToolOutput):
+                return answered
+            text, failed = answered
         except AttemptFenced:  # another worker has taken over this job
             raise
         except (RemitError, msgspec.ValidationError, KeyError, TypeError) as error:
@@ -336,16 +342,16 @@ class Orchestrator:
         await asyncio.to_thread(update_progress, progress_path(self._parts.settings.texts), change)
         return "written", False
 
-    async def _look_up(self, arguments: dict[str, Any], key: str) -> tuple[str, bool]:
+    async def _look_up(self, arguments: dict[str, Any], key: str) -> tuple[str, bool] | ToolOutput:
         if not str(arguments.get("question") or "").strip():
             return "state the question that the lookup answers", True
         names = [name for name in ("file_path", "offset", "limit") if arguments.get(name) is not None]
         return await self._gated("Read", {name: arguments[name] for name in names}, key)
 
-    async def _edit_trivially(self, arguments: dict[str, Any], key: str) -> tuple[str, bool]:
+    async def _edit_trivially(self, arguments: dict[str, Any], key: str) -> tuple[str, bool] | ToolOutput:
         return await self._gated("Edit", arguments, key)
 
-    async def _gated(self, tool: str, arguments: dict[str, Any], key: str) -> tuple[str, bool]:
+    async def _gated(self, tool: str, arguments: dict[str, Any], key: str) -> tuple[str, bool] | ToolOutput:
         """Call a tool on the project if the gate allows it."""
         refusal = await self._gate.ask(tool, arguments, key)
         if refusal is not None:
@@ -353,7 +359,7 @@ class Orchestrator:
         started = time.monotonic()
         output = await self._toolbox.call(tool, arguments, key=key)
         await self._gate.settle(tool, arguments, key, time.monotonic() - started, failed=output.failed)
-        return output.text, output.failed
+        return output
 
 
 def _one_line(text: object) -> str:

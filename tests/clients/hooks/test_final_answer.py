@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from support.verify_commands import git
 
-from remit.clients.hooks.final_answer import FalseStatement, FinalAnswer
+from remit.clients.hooks.main_stop import final_answer
 from remit.clients.hooks.project import ProjectContext
+from remit.final_answer import FalseStatement
 from remit.gate.session import SessionState
 
 
@@ -27,7 +28,7 @@ def false(project: Path, answer: str, *calls: tuple[str, dict[str, Any]]) -> lis
         ]
     transcript.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     name = str(transcript) if calls else ""
-    return FinalAnswer(answer, name, SessionState(), ProjectContext(str(project))).check().false
+    return final_answer(answer, name, SessionState(), ProjectContext(str(project))).check().false
 
 
 @pytest.fixture

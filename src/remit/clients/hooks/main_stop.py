@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from remit.clients.hooks.deadline import TooSlow, before_deadline
-from remit.clients.hooks.final_answer import MAX_CHARACTERS, FalseStatement, FinalAnswer
+from remit.clients.hooks.judging import is_readable
 from remit.clients.hooks.payload import flag, text
 from remit.clients.hooks.project import ProjectContext
 from remit.clients.hooks.responses import Answer, block, merge, message
 from remit.clients.hooks.session_progress import record_stop
 from remit.clients.hooks.teams import untold_notices
+from remit.clients.transcripts.find import subagents_of
+from remit.clients.transcripts.reading import read_transcripts
+from remit.errors import UsageError
+from remit.evidence.receipts import Receipt
+from remit.final_answer import MAX_CHARACTERS, AnsweredSession, FalseStatement, FinalAnswer
 from remit.gate.decide import count_lines, decide_final, decide_stop
 from remit.gate.delegations import close_delegation, is_same_agent, open_delegations
 from remit.gate.session import SessionState
@@ -19,6 +25,8 @@ from remit.gate.session_store import read_session
 
 #: Agents that a message about an early answer names.
 _MAX_NAMED = 5
+#: The agents that a client has of its own.
+_CLIENTS_AGENTS = ("general-purpose", "Explore", "Plan")
 
 
 def main_agent_stopping(payload: object, context: ProjectContext) -> Answer | None:
@@ -81,7 +89,7 @@ def _check_final_answer(payload: object, context: ProjectContext) -> Answer | No
     if len(answer) > MAX_CHARACTERS:
         return message(f"remit: this answer was not checked, because it has more than {MAX_CHARACTERS:,} characters")
     try:
-        final = before_deadline(lambda: FinalAnswer(answer, text(payload, "transcript_path"), known, context).check())
+        final = before_deadline(final_answer(answer, text(payload, "transcript_path"), known, context).check)
     except TooSlow as reason:
         return message(f"remit: this answer was not checked, because {reason}")
     unchecked = message(f"remit: {final.unchecked}") if final.unchecked else None
@@ -104,6 +112,32 @@ def _check_final_answer(payload: object, context: ProjectContext) -> Answer | No
         f"remit ({decision.rule}): {decision.reason}\nCorrect or remove these statements, and give the complete answer "
         "again. State openly what was not done. If a statement is right, state how you know."
     )
+
+
+def final_answer(answer: str, transcript: str, state: SessionState, context: ProjectContext) -> FinalAnswer:
+    """Return a final answer with the record of its session."""
+    session = AnsweredSession(
+        calls=lambda: _calls(transcript),
+        agents=(*context.contract, *_CLIENTS_AGENTS),
+        asked=[entry.agent for entry in state.delegations.values()],
+        has_subagents=lambda: bool(subagents_of(transcript)),
+    )
+    return FinalAnswer(answer, context.project, session)
+
+
+def _calls(transcript: str) -> list[Receipt] | None:
+    if not is_readable(transcript):
+        return None
+    calls: list[Receipt] = []
+    paths = [transcript, *(path for path in subagents_of(transcript) if is_readable(path))]
+    try:
+        for read in read_transcripts(paths):
+            if not read.is_known:
+                return None
+            calls += read.receipts
+    except UsageError:
+        return None
+    return sorted(calls, key=attrgetter("time")) if all(call.time for call in calls) else calls
 
 
 def _repeated(false: list[FalseStatement]) -> str:

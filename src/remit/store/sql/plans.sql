@@ -193,6 +193,20 @@ SELECT id, state FROM remit.plans WHERE digest = %(digest)s ORDER BY id DESC LIM
 -- name: of_job
 SELECT id, state, digest FROM remit.plans WHERE starts_with(digest, %(prefix)s) ORDER BY id
 
+-- name: calls_of_job
+-- The calls of an orchestrator and of its subagents, in the order in which they ended; without calls, only the runner.
+SELECT receipts.receipt, coalesce(briefs.brief ->> 'runner', 'model') AS runner
+FROM remit.jobs
+JOIN remit.briefs ON briefs.digest = jobs.brief
+LEFT JOIN remit.plans ON plans.id = jobs.plan
+LEFT JOIN remit.receipts ON receipts.job = jobs.id
+WHERE jobs.id = %(job)s OR starts_with(plans.digest, %(prefix)s)
+ORDER BY receipts.number
+
+-- name: asked_of_job
+SELECT DISTINCT delegations.agent FROM remit.delegations JOIN remit.plans ON plans.id = delegations.plan
+WHERE starts_with(plans.digest, %(prefix)s)
+
 -- name: delete_orphans
 -- Unfinished plans and questions of orchestrators whose jobs have been removed.
 DELETE FROM remit.plans

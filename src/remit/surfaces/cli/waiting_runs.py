@@ -347,14 +347,16 @@ def _run_orchestrator(wanted: Run) -> int:
     ran = with_database(lambda database, settings: _orchestrate(database, settings, wanted))
     if ran is None:
         return 130
-    job, questions = ran
+    job, violations, questions = ran
+    for unchecked in (violation for violation in violations if violation["level"] == "L3"):
+        click.echo(f"remit: {unchecked['message']}", err=True)
     if wanted.form == "json":
         print_text(format_json(job_shape(job)))
     else:
-        print_lines(job_lines(job, columns()))
+        print_lines(job_lines(job, columns(), violations))
         if questions:
             print_lines(question_lines(questions, columns()))
-    return 0 if job.outcome == "completed" and not questions else 1
+    return 0 if job.outcome == "completed" and job.verdict == "accept" and not questions else 1
 
 
 async def _submit_orchestrator(
@@ -376,7 +378,9 @@ async def _submit_orchestrator(
     return AcceptedJob(await jobs.get(database, submitted.id), submitted.is_new)
 
 
-async def _orchestrate(database: Database, settings: Settings, wanted: Run) -> tuple[Job, list[Escalation]] | None:
+async def _orchestrate(
+    database: Database, settings: Settings, wanted: Run
+) -> tuple[Job, list[dict[str, Any]], list[Escalation]] | None:
     """Submit the job of the orchestrator and wait for it. Return None if it was left to a worker."""
     from remit.orchestrate.local_worker import LocalWorker, ensure_worker, short_poll_worker
     from remit.orchestrate.orchestrator import build_orchestrator
@@ -388,7 +392,9 @@ async def _orchestrate(database: Database, settings: Settings, wanted: Run) -> t
         runners = {ORCHESTRATOR: build_orchestrator(queue)}
         async with LocalWorker(short_poll_worker(database, settings, own_queue, runners=runners)) as local:
             local.start()
-            is_finished = await wait_for_job(database, accepted.job.id)
+            is_finished = await wait_for_job(database, accepted.job.id, own_queue)
     if not is_finished:
         return None
-    return await jobs.get(database, accepted.job.id), await open_questions_of(database, accepted.job.id)
+    number = accepted.job.id
+    violations = await jobs.violations_of(database, number)
+    return await jobs.get(database, number), violations, await open_questions_of(database, number)

@@ -1,26 +1,21 @@
 """Find the claims of a final answer that the checkout or the record of its session shows to be false.
 
-No word of the answer excuses a claim, and none accuses it.
+The hooks of clients and Remit's own orchestrator both judge here. No word of the answer excuses a claim, and none
+accuses it.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from functools import cached_property
-from operator import attrgetter
+from pathlib import Path
 from typing import NamedTuple
 
 from remit.acceptance import judge_report
 from remit.checking import Options
-from remit.clients.hooks.judging import commit_of, is_readable
-from remit.clients.hooks.project import ProjectContext
-from remit.clients.transcripts.find import subagents_of
-from remit.clients.transcripts.reading import read_transcripts
 from remit.contract.feedback import neutralize
 from remit.contract.kinds import slug
-from remit.errors import UsageError
 from remit.evidence.claims import explain
 from remit.evidence.commands import git_verbs
 from remit.evidence.judge_work import WorkJudge
@@ -28,15 +23,15 @@ from remit.evidence.model import REFERENCES, Checked
 from remit.evidence.receipts import AGENT_TOOLS, Receipt, ReceiptIndex
 from remit.evidence.sentences import read_delegations, read_sentences
 from remit.evidence.sources import open_workspace
-from remit.gate.session import SessionState
+from remit.workspace import git
 from remit.workspace.files import SourceFile
 
 #: A longer answer is not checked.
 MAX_CHARACTERS = 200_000
 _MAX_LISTED = 10
 _MAX_SENTENCE = 600
-#: The agents that a client has of its own.
-_CLIENTS_AGENTS = ("general-purpose", "Explore", "Plan")
+#: Why what is stated of runs and changes was not checked.
+NO_RECORD = "what this answer states about runs and changes was not checked: the session has no transcript"
 
 
 class FalseStatement(NamedTuple):
@@ -54,15 +49,26 @@ class JudgedAnswer(NamedTuple):
     unchecked: str = ""
 
 
+class AnsweredSession(NamedTuple):
+    """The session that an answer ends."""
+
+    #: Its calls and those of its subagents, in the order of their time; None without a record.
+    calls: Callable[[], list[Receipt] | None]
+    #: The agents that it may ask, and those that it did ask, besides those that a call names.
+    agents: Iterable[str]
+    asked: Iterable[str]
+    #: Whether the calls of its subagents are in the record.
+    has_subagents: Callable[[], bool]
+
+
 class FinalAnswer:
     """A final answer, with the record of its session, which is read only if a claim needs it."""
 
-    def __init__(self, answer: str, transcript: str, state: SessionState, context: ProjectContext) -> None:
+    def __init__(self, answer: str, root: str, session: AnsweredSession) -> None:
         self._answer = answer
-        self._transcript = transcript
-        self._state = state
-        self._context = context
-        self._agents = sorted({name.rpartition(":")[2] for name in (*context.contract, *_CLIENTS_AGENTS)})
+        self._root = root
+        self._session = session
+        self._agents = sorted({name.rpartition(":")[2] for name in session.agents})
 
     def check(self) -> JudgedAnswer:
         """Return what is false, and whether there is a record for what needs one."""
@@ -71,9 +77,9 @@ class FinalAnswer:
         false = [*self._false_code()]
         unchecked = ""
         if (statements or delegations) and self._record is None:
-            unchecked = "what this answer states about runs and changes was not checked: the session has no transcript"
+            unchecked = NO_RECORD
         elif self._record is not None and statements:
-            judge = WorkJudge(self._record, has_subagents=self._has_subagents)
+            judge = WorkJudge(self._record, has_subagents=self._session.has_subagents())
             checked = [judge.judge(statement) for statement in statements]
             false += [
                 FalseStatement(entry.statement.text, entry.why) for entry in checked if entry.outcome == "contradicted"
@@ -87,43 +93,21 @@ class FinalAnswer:
 
     @cached_property
     def _receipts(self) -> list[Receipt] | None:
-        """The calls of the session and its subagents, in the order of their time; None without a transcript."""
-        if not is_readable(self._transcript):
-            return None
-        calls: list[Receipt] = []
-        paths = [self._transcript, *(path for path in subagents_of(self._transcript) if is_readable(path))]
-        try:
-            for read in read_transcripts(paths):
-                if not read.is_known:
-                    return None
-                calls += read.receipts
-        except UsageError:
-            return None
-        return sorted(calls, key=attrgetter("time")) if all(call.time for call in calls) else calls
+        return self._session.calls()
 
     @cached_property
     def _record(self) -> ReceiptIndex | None:
-        return (
-            None
-            if self._receipts is None
-            else ReceiptIndex(self._receipts, self._context.project, other_roots=self._roots)
-        )
+        return None if self._receipts is None else ReceiptIndex(self._receipts, self._root, other_roots=self._roots)
 
     @cached_property
     def _roots(self) -> list[str]:
         return list(dict.fromkeys(call.cwd for call in self._receipts or () if call.cwd))[:1]
 
-    @cached_property
-    def _has_subagents(self) -> bool:
-        return bool(subagents_of(self._transcript))
-
     # Code
 
     def _false_code(self) -> Iterator[FalseStatement]:
         """Yield the locations, names and quotes that are not so."""
-        judged = judge_report(
-            self._answer, Options(profile="claims", text="report"), self._context.project, path="answer.md"
-        )
+        judged = judge_report(self._answer, Options(profile="claims", text="report"), self._root, path="answer.md")
         lines = self._answer.split("\n")
         for verdict in judged.verdicts:
             for checked in verdict.evidence.checked:
@@ -150,9 +134,9 @@ class FinalAnswer:
 
         Its folder is there, or a call of the session named it.
         """
-        project, folder = self._context.project, os.path.dirname(path)
-        is_known = bool(folder) and os.path.isdir(os.path.join(project, folder))
-        if not is_known and path not in ReceiptIndex(self._receipts or (), project).touched:
+        folder = path.rpartition("/")[0]
+        is_known = bool(folder) and Path(self._root, folder).is_dir()
+        if not is_known and path not in ReceiptIndex(self._receipts or (), self._root).touched:
             return False
         is_deleted = self._record is not None and self._record.files.deleted.find(path) is not None
         return not is_deleted and self._committed(path) is None
@@ -164,17 +148,17 @@ class FinalAnswer:
         calls = self._receipts or ()
         if any("commit" in git_verbs(call.command) for call in calls if "git" in call.command):
             return True
-        name = os.path.basename(path)
-        edits = [call for call in calls if call.action == "edit" and os.path.basename(call.path or "") == name]
+        name = Path(path).name
+        edits = [call for call in calls if call.action == "edit" and Path(call.path or "").name == name]
         if not edits:  # a command that wrote it shows nothing
             return self._record is not None and self._record.files.written.find(path) is not None
         return any(_bare(words) in _bare(value) for call in edits for value in _texts(call.arguments))
 
     def _committed(self, path: str) -> str | None:
         """Return the text of a file in the last commit; None if that does not have it."""
-        if not commit_of(self._context):
+        if not git.head(self._root):
             return None
-        with closing(open_workspace(self._context.project, "HEAD")) as committed:
+        with closing(open_workspace(self._root, "HEAD")) as committed:
             file = committed.read(path)
             return file.text if isinstance(file, SourceFile) else None
 
@@ -184,9 +168,7 @@ class FinalAnswer:
         """Yield the delegations that never ran."""
         calls = [call for call in self._receipts or () if call.tool in AGENT_TOOLS]
         named = [str(call.arguments.get("subagent_type") or "general-purpose") for call in calls]
-        asked = {
-            slug(name.rpartition(":")[2]) for name in (*named, *(e.agent for e in self._state.delegations.values()))
-        }
+        asked = {slug(name.rpartition(":")[2]) for name in (*named, *self._session.asked)}
         for sentence, agent in stated:
             if slug(agent) not in asked:
                 yield FalseStatement(sentence, f"{agent} was not asked to do anything in this session", "unseen")
