@@ -241,7 +241,7 @@ OPERATIONS = (
             "submit_job",
             "Submit a job",
             "Put a job for a subagent into the queue. A `remit worker` runs it. Unknown tools are refused. If no "
-            "database is configured, the first call creates one of about 40 MB in `.remit/postgres` of the project.",
+            "database is configured, the first call creates one of about 40 MB in the person's state folder.",
         ),
         address=Endpoint("POST", "/jobs", "submitJob", "Submit a job", status=201),
         uses_folders=True,

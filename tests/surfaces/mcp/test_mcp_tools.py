@@ -125,7 +125,7 @@ def test_a_text_is_verified_against_the_clients_root(tmp_path: Path, era: str) -
 
 
 def test_a_text_without_claims_is_accepted_with_a_note_that_nothing_was_compared(tmp_path: Path) -> None:
-    found = call(server(tmp_path), "verify_text", {"text": "All tests pass."}, **giving(project()))
+    found = call(server(tmp_path), "verify_text", {"text": "I looked at everything."}, **giving(project()))
     (answer,) = found["results"]
     assert (answer["verdict"], answer["claims"]) == ("accept", [])
     assert answer["note"] == "no claims found: nothing was compared"
@@ -140,7 +140,7 @@ def test_a_text_without_claims_is_accepted_with_a_note_that_nothing_was_compared
 def test_the_tool_that_submits_a_job_states_that_it_may_create_a_database() -> None:
     described = TOOLS["submit_job"].tool
     assert described is not None
-    assert "creates one of about 40 MB in `.remit/postgres` of the project" in described.description
+    assert "creates one of about 40 MB in the person's state folder" in described.description
 
 
 def test_without_roots_the_current_folder_is_used() -> None:

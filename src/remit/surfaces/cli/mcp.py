@@ -12,7 +12,7 @@ def command(*, is_read_only: bool) -> int:
 
     The client starts this command. Its tools check results, verify texts, merge reports and submit jobs;
     its resources are rules, reports and transcripts. Paths are confined to the roots that the client
-    gives, or to the current folder. `remit install claude-code --mcp` adds the server to Claude Code.
+    gives, or to the current folder. `claude mcp add remit -- remit mcp` adds the server to Claude Code.
 
     \b
     Examples:
