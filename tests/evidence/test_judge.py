@@ -97,6 +97,19 @@ def test_in_a_plan_a_quote_does_not_fail(tree: Path) -> None:
     assert [one.fails for one in report if one.kind == "quote"] == [True]
 
 
+@pytest.mark.parametrize("name", ["SQLite", "GitHub", "OAuth", "PostgreSQL", "macOS", "JavaScript", "APIs", "ASP.NET"])
+def test_a_product_without_code_marks_is_no_name(name: str, tree: Path) -> None:
+    for text in (f"{name} in src/app.py:12", f"src/app.py:12 ({name})", f"- {name}: src/app.py:12"):
+        assert {claim.fails for claim in evidence_of(text, tree).checked} == {False}, text
+    assert {claim.fails for claim in evidence_of(f"`{name}` in src/app.py:12", tree).checked} == {True}
+
+
+@pytest.mark.parametrize("name", ["getToken", "get_token", "Cart.total", "JWTMiddleware", "HTTPServer"])
+def test_a_word_that_is_written_like_a_name_is_one_without_code_marks(name: str, tree: Path) -> None:
+    for text in (f"{name} in src/app.py:12", f"src/app.py:12 ({name})", f"- {name}: src/app.py:12"):
+        assert {claim.fails for claim in evidence_of(text, tree).checked} == {True}, text
+
+
 @pytest.mark.parametrize("title", ["### Proposed fix", "**After:**", "Suggested:", "### 修复", "### 修正案"])
 def test_code_below_a_title_that_proposes_it_is_no_quote(title: str, tree: Path) -> None:
     text = "{}\n\n```python\n# src/app.py:14\nlaunch(the_missiles, now=True)\n```\n"
@@ -110,6 +123,7 @@ ABSENT = [
     "It has no {}.",
     "We removed the {}.",
     "{} does not exist.",
+    "The report cited {}, which does not exist.",
     "The {} file no longer exists.",
     "{} was removed in 2.0.",
     "没有 {}。",

@@ -391,6 +391,8 @@ class TestFinalClaims:
     )
     HONEST = (
         "The login begins at app/login.py:7.",
+        "There is no app/nowhere.py:36 in this repository.",
+        "The report cited app/nowhere.py:36, which does not exist, so it was rejected.",
         "The parser is in parser/ghost.py:12 of the other project.",
         "See setup.py:10 there.",
         "I did not run the tests.",

@@ -30,7 +30,7 @@ def _before() -> re.Pattern[str]:
 
 @cache
 def _after() -> re.Pattern[str]:
-    return re.compile(rf"(?i)(?:(?:{_any('thing')})s?\s+)?(?:{_any('absent-after')})")
+    return re.compile(rf"(?i)(?:(?:{_any('thing')})s?\s+)?(?:,?\s*(?:which|that)\s+)?(?:{_any('absent-after')})")
 
 
 def _any(group: str) -> str:

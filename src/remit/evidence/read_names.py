@@ -75,7 +75,6 @@ _NOT_NAMES = (
 #: Words without code marks that are not names, in lower case.
 _NOT_PLAIN = frozenset(
     """
-    github gitlab javascript typescript postgresql mysql sqlite graphql openai oauth oauth2 macos ios nodejs devops
     line lines file files pass fail yes high medium low critical info warning error todo fixme get post put patch head
     """.split()  # noqa: SIM905 (as above)
 )
@@ -117,11 +116,13 @@ _BARE_BEFORE = lazy_pattern(rf"(?<![\w./`\\$@{{-])({_BARE_NAME})(\([^()`\n]{{0,8
 _BARE_AFTER = lazy_pattern(rf"\*{{0,3}}({_BARE_NAME})(\([^()`\n]{{0,80}}\))?(?![\w/`-]|\.\w|\*(?!\*))")
 #: A name that a sign joins to a path: `shop/cart.py:Cart.total`, `shop/cart.py#total()`. Tests are read elsewhere.
 ATTACHED = lazy_pattern(rf"(?:::?|#)(?!:|[Tt]est)({_BARE_NAME})(\([^()`\n]{{0,80}}\))?(?![\w/:-]|\.\w)")
-#: `camelCase`, `snake_case`, `Dotted.name`, `PascalCase`, `HTTPServer`.
+#: `camelCase`, `snake_case`, `Dotted.name`, `HTTPServer`.
 _LIKE_A_NAME = lazy_pattern(
-    r"[a-z$_][\w$]*[a-z0-9][A-Z]|[A-Z][a-z0-9]+[A-Z][\w$]*[a-z]|[A-Z]{3,}[a-z]{2}|[A-Za-z0-9]\w*_\w|_[a-z]\w+$|"
-    r"[\w$]{2,}(?:\.|::|#|->)[A-Za-z_]\w"
+    r"[a-z$_][\w$]*[a-z0-9][A-Z][a-z]|[A-Z]{4,}[a-z]{3}|[A-Za-z0-9]\w*_\w|_[a-z]\w+$|"
+    r"[\w$]{2,}(?:\.|::|#|->)(?![A-Z]+$)[A-Za-z_]\w"
 )
+#: Words with several capitals, which may be products as well: `CartService`, `GitHub`, `SQLite`, `macOS`, `ASP.NET`.
+_CAPITALS = lazy_pattern(r"[\w$]*[a-z0-9][A-Z]|[A-Z]{2,}[a-z]{2}|[\w$]{2,}\.[A-Z]")
 _PLAIN_WORD = lazy_pattern(r"[A-Za-z][A-Za-z0-9]{2,40}$")
 _SHOUTED = lazy_pattern(r"[A-Z]{2,40}$")
 #: The code of a diagnosis, and a hash: `E501`, `TS2532`, `a1b2c3d`.
@@ -255,10 +256,11 @@ def _before(text: str, start: int, place: str) -> _Candidate | None:
     mention = _code_mention(span[1], place) if span is not None else _bare_mention(match, place)
     if mention is not None and mention.name.startswith("_") and head.rstrip(" *`").endswith("/"):
         return None  # the end of a name: `total_cents` / `_euros`
-    if span is None and mention is None and definer is not None and _may_be_plain(match[1]):
+    is_open = mention is None or mention.is_plain
+    if span is None and is_open and definer is not None and _may_be_plain(match[1]):
         # `class Cart in ...` names it; `function body at ...` and `class diagram in ...` do not.
         is_type = match[1][0].isupper() and definer[0].lower().startswith(_TYPES)
-        mention = NameMention(match[1], is_code=False) if says_defined or is_type else None
+        mention = NameMention(match[1], is_code=False) if says_defined or is_type else mention
     if mention is None:
         return None
     arrow = _ARROW_BEFORE.search(head) if span is not None else None
@@ -343,13 +345,14 @@ def _is_one_call(brackets: str) -> bool:
 
 
 def _bare_mention(match: re.Match[str], place: str) -> NameMention | None:
-    """Return a name without code marks: it is called, or written like a name."""
+    """Return a name without code marks: it is called, or written like a name. It is plain if it may be a product."""
     if match[2]:
         return _mention(match[1], place, is_call=True)
-    if len(match[1]) < _MIN_BARE or match[1].lower() in _NOT_PLAIN or not _LIKE_A_NAME.match(match[1]):
+    is_name = _LIKE_A_NAME.match(match[1]) is not None
+    if len(match[1]) < _MIN_BARE or match[1].lower() in _NOT_PLAIN or not (is_name or _CAPITALS.match(match[1])):
         return None
     mention = _mention(match[1], place, is_call=False)
-    return replace(mention, is_code=False) if mention is not None else None
+    return replace(mention, is_code=False, is_plain=mention.is_plain or not is_name) if mention is not None else None
 
 
 def _mention(name: str, place: str, *, is_call: bool) -> NameMention | None:
@@ -414,7 +417,8 @@ def _cell_word(word: str, place: str, rank: int) -> NameMention | None:
     if match is None or match.end() != len(word):
         return None
     mention = _bare_mention(match, place)
-    if mention is None and rank != _LISTED and _may_be_plain(word):
-        # `login` in a column Function is a name; `Authentication` there may be a remark.
-        return NameMention(word, is_code=False, is_plain=rank == _SMALL and word[0].isupper())
+    if (mention is None or mention.is_plain) and rank != _LISTED and _may_be_plain(word):
+        # `login` and `CartService` in a column Function are names; `Authentication` there may be a remark.
+        is_remark = mention is None and rank == _SMALL and word[0].isupper()
+        return NameMention(word, is_code=False, is_plain=is_remark)
     return mention
