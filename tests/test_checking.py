@@ -16,7 +16,7 @@ from remit.checking import Options, check_text
 from remit.contract.kinds import KINDS
 from remit.contract.profiles import CLAIM_RULES, PROFILES
 from remit.errors import UsageError
-from remit.rules.catalog import NAMES, every_rule
+from remit.rules.catalog import NAMES, every_rule, find_name
 from remit.rules.examples import TREE, sample_text
 
 GENERIC = sample_text("generic")
@@ -338,7 +338,9 @@ class TestSelection:
 
     @pytest.mark.parametrize("selector", ["confidence-reason", "CNF003", "cnf003", "confidence", "CNF"])
     def test_a_selection_keeps_a_rule_a_code_or_a_family(self, selector: str) -> None:
-        assert broken(self.FAULTY, select=(selector,)) == ["confidence-reason"]
+        both = FAULTS["L3"].replace("90 - every cited line was opened and read", "90")
+        assert broken(both) == ["next-steps-missing", "confidence-reason"]
+        assert broken(both, select=(selector,)) == ["confidence-reason"]
 
     @pytest.mark.parametrize("selector", ["confidence-reason", "CNF003", "confidence"])
     def test_a_rule_that_is_ignored_is_not_reported_and_does_not_block(self, selector: str) -> None:
@@ -346,13 +348,32 @@ class TestSelection:
         assert verdict(FAULTS["L2"], ignore=(selector,)).verdict == "accept"
 
     def test_ignore_has_priority_over_select(self) -> None:
-        assert broken(self.FAULTY, select=("confidence", "result"), ignore=("status-unknown",)) == ["confidence-reason"]
+        assert broken(FAULTS["L2"], select=("confidence", "result"), ignore=("confidence-reason",)) == []
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"ignore": ("result",)},
+            {"ignore": ("status-unknown",)},
+            {"select": ("confidence",)},
+            {"select": ("CNF003",)},
+        ],
+        ids=str,
+    )
+    def test_a_rule_of_level_l1_is_never_left_out(self, options: dict[str, tuple[str, ...]]) -> None:
+        assert "status-unknown" in broken(self.FAULTY, **options)
+        assert verdict(self.FAULTY, **options).verdict == "revise"
+
+    @pytest.mark.parametrize("selector", ["status-unknown", "RES003"])
+    def test_a_rule_of_level_l1_that_is_named_to_be_ignored_is_refused(self, selector: str) -> None:
+        name = find_name(selector)
+        with pytest.raises(UsageError, match=f"{name} has the level L1 and is never ignored"):
+            Options(ignore=("CNF", selector)).without_ignored_l1()
+        assert Options(ignore=("result", "CNF")).without_ignored_l1()
 
     def test_a_deselected_rule_still_disables_dependent_rules(self) -> None:
         text = GENERIC.replace("### Status\nSUCCESS\n\n", "")
-        assert broken(text, ignore=("status-missing",)) == []
-        assert broken(text, select=("confidence",)) == []
-        assert broken(text, select=("RES",)) == ["status-missing"]
+        assert broken(text, select=("confidence",)) == ["status-missing"]
 
     def test_an_unknown_rule_is_reported_with_the_nearest(self) -> None:
         with pytest.raises(UsageError, match="there is no rule 'status-mising', did you mean 'status-missing'"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -73,6 +74,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
                 raise UsageError(f"an override of {rule} needs a reason: {rule}=REASON")
             find(rule)
         expand(self.select + self.ignore)
+        return self
+
+    def without_ignored_l1(self) -> Options:
+        """Return the same options, or raise UsageError if `ignore` names an L1 rule. Those of a family stay."""
+        for selector in self.ignore:
+            if (name := find_name(selector)) in _always_checked(self.profile):
+                raise UsageError(f"{name} has the level L1 and is never ignored: leave it out of `ignore`")
         return self
 
 
@@ -300,8 +308,14 @@ def _selected(violations: list[Violation], options: Options) -> tuple[Violation,
 
 
 def _selection(options: Options) -> Callable[[str], bool]:
-    select, ignore = expand(options.select), expand(options.ignore)
-    return lambda name: (not select or name in select) and name not in ignore
+    select, ignore, always = expand(options.select), expand(options.ignore), _always_checked(options.profile)
+    return lambda name: name in always or ((not select or name in select) and name not in ignore)
+
+
+@cache
+def _always_checked(profile: str) -> frozenset[str]:
+    """Return the rules of level L1, which nothing selects or ignores."""
+    return frozenset(rule.name for rule, level in rules_in(profile) if level == "L1")
 
 
 def _overrides(document: Document, options: Options) -> tuple[Recorded, ...]:

@@ -71,8 +71,8 @@ def _variable_of(key: str) -> str:
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("profile", "text", "v2", "the profile that results are checked with: v2, v1 or claims", "sets"),
-    Setting("check.select", "list", [], "check only these rules, codes or families"),
-    Setting("check.ignore", "list", [], "skip these rules, codes or families"),
+    Setting("check.select", "list", [], "check only these rules, codes or families, and all of level L1"),
+    Setting("check.ignore", "list", [], "skip these rules, codes or families, except those of level L1"),
     Setting("check.overrides", "table", {}, "overrides of default rules: rule = reason"),
     Setting(
         "agents.kinds", "table", {}, "the kind of result of agents that are not in the contract: agent = kind", "sets"

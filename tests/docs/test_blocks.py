@@ -300,7 +300,7 @@ def refusal(place: Path, variables: Mapping[str, str]) -> str | None:
             overrides=tuple(settings["check.overrides"].items()),
             select=tuple(settings["check.select"]),
             ignore=tuple(settings["check.ignore"]),
-        ).validated()
+        ).validated().without_ignored_l1()
     except UsageError as error:
         return str(error)
     return None if any(value.source != "default" for value in settings.values.values()) else "it sets nothing"

@@ -146,6 +146,7 @@ MISTAKES: dict[str, tuple[list[str], list[str]]] = {
     "profile": (["check", "good.md", "--profile", "v3"], ["'v3'", "v2, v1"]),
     "kind": (["check", "good.md", "--kind", "reviw"], ["'reviw'", "did you mean 'review'?"]),
     "select": (["check", "good.md", "--select", "status-mising"], ["did you mean 'status-missing'?"]),
+    "ignore-l1": (["check", "good.md", "--ignore", "status-missing"], ["status-missing has the level L1"]),
     "ignore": (["check", "good.md", "--ignore", "XYZ999"], ["'XYZ999'", "remit rules"]),
     "command": (["chekc", "good.md"], ["'chekc'", "Did you mean 'check'?"]),
     "far command": (["frobnicate"], ["'frobnicate'"]),
@@ -227,13 +228,13 @@ def selections(desk: Path) -> dict[str, list[str]]:
     ("flags", "rules"),
     [
         ("", ["status-missing", "confidence-reason"]),
-        ("--select confidence-reason", ["confidence-reason"]),
-        ("--select CNF003", ["confidence-reason"]),
-        ("--select cnf", ["confidence-reason"]),
-        ("--select confidence", ["confidence-reason"]),
-        ("--select confidence --ignore CNF003", []),
+        ("--select confidence-reason", ["status-missing", "confidence-reason"]),
+        ("--select CNF003", ["status-missing", "confidence-reason"]),
+        ("--select cnf", ["status-missing", "confidence-reason"]),
+        ("--select confidence", ["status-missing", "confidence-reason"]),
+        ("--select confidence --ignore CNF003", ["status-missing"]),
         ("--ignore confidence-reason", ["status-missing"]),
-        ("--ignore result --ignore CNF", []),
+        ("--ignore result --ignore CNF", ["status-missing"]),
     ],
 )
 def test_rules_are_chosen_by_name_code_and_family(

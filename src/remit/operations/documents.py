@@ -166,8 +166,10 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
         dict[str, str],
         described("Override a default rule, with a reason.", on=CLI, option="--override", metavar="RULE=REASON"),
     ] = {}
-    select: Annotated[list[str], described("Check only this rule, code or family.", on=CLI, metavar="RULE")] = []
-    ignore: Annotated[list[str], described("Skip this rule, code or family.", on=CLI, metavar="RULE")] = []
+    select: Annotated[
+        list[str], described("Check only this rule, code or family, and all of L1.", on=CLI, metavar="RULE")
+    ] = []
+    ignore: Annotated[list[str], described("Skip this rule, code or family, except L1.", on=CLI, metavar="RULE")] = []
     require_claims: RequireClaims = False
     form: Annotated[Literal["text", "json", "github"], described("The output format.", on=CLI, option="--format")] = (
         "text"
@@ -186,7 +188,7 @@ def verify_options(wanted: Verify) -> Options:
 def check_options(wanted: Check, configured: Configuration) -> Options:
     """Return the options of a check; the configured ones where the operation has none."""
     profile = wanted.profile or configured["profile"]
-    return Options(
+    options = Options(
         profile=profile,
         kind=wanted.kind,
         kinds=configured["agents.kinds"],
@@ -197,7 +199,8 @@ def check_options(wanted: Check, configured: Configuration) -> Options:
         ignore=tuple(wanted.ignore or configured["check.ignore"]),
         scope=tuple(wanted.scope),
         text="report",
-    ).validated()
+    )
+    return options.validated().without_ignored_l1()
 
 
 class NamedText(NamedTuple):

@@ -81,13 +81,6 @@ def test_only_existing_files_count_as_analysed(context: ProjectContext) -> None:
     assert judge(INVENTED, context, EXPLORER, "", 1).analysed_files == []
 
 
-def test_a_missing_file_is_not_analysed_even_if_its_rule_is_ignored(begin: Callable[[str], Client]) -> None:
-    client = begin('[check]\nignore = ["reference-missing-file", "confidence-unsupported"]\n')
-    report = GOOD.replace("| open_session | `app/session.py:8`", "| open_session | `app/nowhere.py:8`")
-    judged = judge(report, ProjectContext.open(str(client.project)), EXPLORER, "", 1)
-    assert (judged.decision, judged.analysed_files) == ("accept", ["app/login.py"])
-
-
 def test_a_transcript_that_is_too_long_is_not_read(
     client: Client, context: ProjectContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -232,10 +232,12 @@ def test_an_agent_of_a_plugin_is_under_contract_by_its_own_name(client: Client) 
     assert is_block(client.stop(AGENT, INVENTED, "remit:code-explorer"))
 
 
-def test_rules_that_the_project_ignores_are_ignored(begin: Callable[[str], Client]) -> None:
-    client = begin('[check]\nignore = ["reference-missing-file", "confidence-unsupported"]\n')
+def test_rules_that_the_person_ignores_are_ignored_except_those_of_level_l1(begin: Callable[[str], Client]) -> None:
+    client = begin('[check]\nignore = ["evidence", "confidence-unsupported"]\n')
     client.transcript(AGENT)
-    assert "reference-missing-file" not in str(client.stop(AGENT, INVENTED))
+    told = str(client.stop(AGENT, INVENTED))
+    assert "reference-missing-file" in told
+    assert "confidence-unsupported" not in told
 
 
 class TestStarting:

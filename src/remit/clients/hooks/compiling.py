@@ -132,7 +132,7 @@ def _merge_settings(configured: Configuration) -> MergeSettings:
 
 def _validate(key: str, options: Options) -> None:
     try:
-        options.validated()
+        options.validated().without_ignored_l1()
     except UsageError as error:
         raise ConfigurationError(f"{key}: {error}") from error
 
