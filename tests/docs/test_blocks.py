@@ -26,7 +26,6 @@ import yaml
 from pages import ROOT, Block, Page, all_pages
 from support.commands import write_program
 from support.model_process import model_process
-from support.terminal import is_of_a_person, opened_terminal
 
 from remit.checking import Options, Verdict, check_text
 from remit.configuration import load
@@ -161,19 +160,16 @@ def run_console(block: Block, folder: Path) -> list[str]:
         if command.startswith("remit doctor") and os.geteuid() == 0 and shutil.which("bwrap") is None:
             left_out.append(f"`{command}`")
             continue
-        is_typed = is_of_a_person(command.split()[1:]) if command.startswith("remit ") else False
-        with opened_terminal() if is_typed else contextlib.nullcontext() as terminal:
-            done = subprocess.run(
-                command,
-                shell=True,
-                cwd=folder,
-                env={name: value for name, value in os.environ.items() if name not in _hidden_variables(command)},
-                stdin=terminal,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                encoding="utf-8",
-                check=False,
-            )
+        done = subprocess.run(
+            command,
+            shell=True,
+            cwd=folder,
+            env={name: value for name, value in os.environ.items() if name not in _hidden_variables(command)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            check=False,
+        )
         output = [line.rstrip().replace(str(folder), HOME) for line in done.stdout.splitlines()]
         assert fits(timeless(output), timeless(expected)), f"{block}: $ {command}\nprints\n{done.stdout}"
         ended = done.returncode if done.returncode >= 0 else 128 - done.returncode  # as a shell reports it

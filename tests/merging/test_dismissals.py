@@ -27,8 +27,6 @@ from remit.merging.merge import merge, with_findings
 from remit.merging.merge_data import DISMISSED_BEFORE, Merge, ReportedFinding
 from remit.workspace.files import WorkTree
 
-pytestmark = pytest.mark.usefixtures("terminal")
-
 CODE = "first = 1\nquery = 'SELECT ' + text\nrun(query)\nlast = 4\n"
 
 

@@ -19,7 +19,6 @@ from types import TracebackType
 from typing import IO, Any, NamedTuple, Self
 
 from support import fork_client
-from support.terminal import is_of_a_person, opened_terminal
 from support.waiting import PATIENCE, until
 
 KEYS = {"ANTHROPIC_API_KEY": "ant-key-of-this-test-7f3a", "OPENAI_API_KEY": "oai-key-of-this-test-91bc"}
@@ -251,13 +250,7 @@ class CommandLine:
             return fork_server().start(words, environment, self.project, streams, **options).keep(out, err)
 
     def __call__(self, *words: str, **options: Any) -> Ran:
-        """Run a command to its end. What only a person may do gets a terminal."""
-        with contextlib.ExitStack() as stack:
-            if is_of_a_person(words) and "stdin" not in options:
-                options["stdin"] = stack.enter_context(opened_terminal())
-            return self._run(*words, **options)
-
-    def _run(self, *words: str, **options: Any) -> Ran:
+        """Run a command to its end."""
         with self.start(*words, **options) as process:
             try:
                 out, err = process.communicate(timeout=PATIENCE)

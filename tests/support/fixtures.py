@@ -91,12 +91,6 @@ def fleet(source: ForkServer, postgres: Postgres, tmp_path: Path) -> Iterator[Ma
 
 
 @pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the commands that only a person gives find a terminal in this process."""
-    monkeypatch.setattr("remit.surfaces.cli.person.has_terminal", lambda: True)
-
-
-@pytest.fixture
 def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Client]:
     """Begin a session of Claude Code with these settings that the person names, in a separate home folder."""
     from support.client_session import Client

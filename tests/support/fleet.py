@@ -15,7 +15,6 @@ import psycopg
 from psycopg.rows import dict_row
 from support.commands import ForkServer, Process
 from support.model_process import RemoteServer
-from support.terminal import is_of_a_person, opened_terminal
 from support.waiting import until
 
 from remit.configuration import load
@@ -95,16 +94,12 @@ class Fleet:
             **({"ANTHROPIC_BASE_URL": model.url} if model else {}),
         }
         self.processes: list[Process] = []
-        # A program finds a terminal only as long as its other end is open.
-        self._terminals = contextlib.ExitStack()
 
     def start(self, *arguments: str, **environment: str) -> Process:
         """Start a command of remit."""
         output = (self.folder / f"output-{len(self.processes) + 1}").open("w+b")
-        with contextlib.ExitStack() as stack:
-            nothing = stack.enter_context(Path(os.devnull).open("rb"))
-            source = self._terminals.enter_context(opened_terminal()) if is_of_a_person(arguments) else nothing.fileno()
-            streams = (source, output.fileno(), output.fileno())
+        with Path(os.devnull).open("rb") as nothing:
+            streams = (nothing.fileno(), output.fileno(), output.fileno())
             process = self._source.start(arguments, {**self.environment, **environment}, self.project, streams)
         self.processes.append(process.keep(output, None))
         return process
@@ -151,7 +146,6 @@ class Fleet:
         for process in self.processes:
             process.kill()
             process.close()
-        self._terminals.close()
 
 
 @contextlib.contextmanager
