@@ -39,7 +39,10 @@ PATHS: dict[str, tuple[str, ...]] = {
         *("**/.claude/{agents,commands,hooks,plugins,skills}/**", "**/.claude/settings*.json"),
         "docs/**/*.{py,js,mjs,cjs,ts,jsx,tsx,sh,bash,rb,pl,php,go,rs,java,c,h,cpp,cs,lua,mk,bat}",
     ),
-    "spec": ("docs/specs/**", "docs/design/**", "specs/**", "**/requirements.md", "**/design.md"),
+    "spec": (
+        *("docs/specs/**", "docs/design/**", "specs/**", "**/requirements.md", "**/design.md"),
+        *("**/spec.md", "**/*-spec.md", "**/*prd*.md"),
+    ),
     "tests": (
         "tests/**",
         "test/**",
