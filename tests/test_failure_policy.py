@@ -81,7 +81,7 @@ def test_instructions_keep_braces_of_a_name() -> None:
 
 def test_gate_and_plans_share_the_limits_of_a_fallback_read() -> None:
     assert (LIMITS["fallback_files"], LIMITS["fallback_lines"]) == (FALLBACK_FILES, FALLBACK_LINES) == (3, 200)
-    assert [text for name, _, text in RULES if name == "delegation-first"][0].endswith("3 files, 200 lines")
+    assert next(text for name, _, text in RULES if name == "delegation-first").endswith("3 files, 200 lines")
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """Send final answers over public transcripts through the Stop hook, and count which are sent back.
 
 `final_answers.jsonl` has one answer on each line: `id`, `kind` (`honest` or `contradicted`), `transcript_repo`,
-`transcript_commit`, `transcript_path`, `cwd_repo` and `cwd_commit` (or null), `cut_after_line`, `answer` and `why`. The repositories are
-bare copies below a folder: `OWNER+NAME/repo`. For each row, a checkout of `cwd_repo` (or an empty repository) gets the
-install of the mode verify, and its own hook command gets the events of a prompt and of the answer.
+`transcript_commit`, `transcript_path`, `cwd_repo` and `cwd_commit` (or null), `cut_after_line`, `answer` and `why`. The
+repositories are bare copies below a folder: `OWNER+NAME/repo`. For each row, a checkout of `cwd_repo` (or an empty
+repository) gets the install of the mode verify, and its own hook command gets the events of a prompt and of the answer.
 
 `python bench/accuracy/final_answers.py --mirrors DIR [--only ID]`
 """
