@@ -17,7 +17,7 @@ from remit.errors import most_similar
 from remit.evidence.model import Claim
 from remit.evidence.read_commands import command_of
 from remit.lazy import lazy_pattern
-from remit.workspace.command_files import TOOLS, Declared, ToolFile, file_text, has_environment
+from remit.workspace.command_files import TOOLS, Declared, ToolFile, file_text
 from remit.workspace.command_lines import ToolCommand
 from remit.workspace.files import Workspace
 from remit.workspace.manifests import plain_name, project_names
@@ -95,8 +95,6 @@ class CommandFinder:
         search = _Search(command, claim.path, document_folder, around)
         if command.runner == "python":
             return self._module(search)
-        if command.runner in ("uv", "poetry"):
-            return self._program(search)
         return self._name(search)
 
     def _with_suggestion(self, facts: CommandFacts, name: str, names: Iterable[str]) -> CommandFacts:
@@ -117,7 +115,7 @@ class CommandFinder:
         is_open = folder is None or not search.stated or command.in_packages or tool.is_shared
         others = self._everywhere(tool) if is_open else []
         for path, declared in (*deciding, *others):
-            if command.name in declared.names or (command.runner == "tox" and has_environment(declared, command.name)):
+            if command.name in declared.names:
                 return CommandFacts(is_known=True, where=path)
         if search.stated and folder and not command.folder and self._is_declared_above(search, tool, folder):
             return _UNKNOWN  # a block that changes the folder once may mean the folder above later
@@ -191,11 +189,11 @@ class CommandFinder:
     def _may_be_undeclared(self, command: ToolCommand, folder: str) -> bool:
         """Return whether a name may work without being declared.
 
-        npm starts server.js, and bun runs files. make builds files, and may run in a folder that cmake made.
+        npm starts server.js. make builds files, and may run in a folder that cmake made.
         """
         if command.runner == "npm" and command.name == "start":
             return self._workspace.exists(posixpath.join(folder, "server.js"))
-        if command.runner in ("npm", "pnpm", "yarn", "bun"):
+        if command.runner in ("npm", "pnpm", "yarn"):
             return "/" in command.name or command.name == "env"
         if command.runner != "make":
             return False
@@ -206,25 +204,6 @@ class CommandFinder:
             or bool(self._workspace.index.paths_from(f"{target}/", 1))
             or bool(self._workspace.index.paths_from(f"{target}.", 1))
         )
-
-    # Programs and modules
-
-    def _program(self, search: _Search) -> CommandFacts:
-        """Look up what `uv run` starts: a file, or a script of the project. Others are programs of a dependency."""
-        name = search.command.name
-        folder = self._folder(search) if search.stated else ""
-        if folder is None:
-            return _UNKNOWN
-        if name.endswith((".py", ".sh")):
-            places = [folder] if search.stated else ["", search.document_folder]
-            paths = [posixpath.join(place, name) for place in places]
-            existing = next((path for path in paths if self._workspace.exists(path)), "")
-            # The lines above may make a script without a folder, or change to its folder.
-            is_missing = "/" in name and not self._workspace.index.ending_with(posixpath.normpath(name))
-            return CommandFacts(is_known=True if existing else False if is_missing else None, where=existing)
-        declaring = (path for path, declared in self._everywhere(TOOLS["uv"]) if name in declared.names)
-        path = next(declaring, None)
-        return CommandFacts(is_known=True, where=path) if path else _FOREIGN
 
     def _module(self, search: _Search) -> CommandFacts:
         """Look up `python -m X`: in the folders from which the project's modules are imported."""

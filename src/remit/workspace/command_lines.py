@@ -1,4 +1,4 @@
-"""Read what a command runs by name: a script, a target, a session, a module or a program.
+"""Read what a command runs by name: a script, a target, a module or a program.
 
 Built-in commands of a tool (`npm install`) run nothing that a project declares.
 """
@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from remit.lazy import lazy_pattern
 
-Runner = Literal["npm", "pnpm", "yarn", "bun", "make", "just", "task", "tox", "nox", "uv", "poetry", "cargo", "python"]
+Runner = Literal["npm", "pnpm", "yarn", "make", "cargo", "python"]
 
 #: A text without one of these has no command that is read.
-PROGRAM = lazy_pattern(r"\b(?:npm|pnpm|yarn|bun|g?make|just|task|tox|nox|uv|poetry|cargo|py(?:thon[\d.]{0,5})?)\b")
+PROGRAM = lazy_pattern(r"\b(?:npm|pnpm|yarn|g?make|cargo|py(?:thon[\d.]{0,5})?)\b")
 _PYTHON = lazy_pattern(r"py(?:thon(?:\d(?:\.\d{1,2})?)?)?")
 _NAME = lazy_pattern(r"[A-Za-z0-9_][\w.:+/\-]{0,99}")
 #: `make X`, `make TARGET`, `test:...`, `test:xxx`, `build-`: part of the name is to be filled in.
@@ -78,26 +78,9 @@ _OPTIONS: dict[str, _Options] = {
         flags=("-s", "--silent", "--parallel", "--stream", "--aggregate-output", "--no-bail"),
     ),
     "yarn": _Options(folder=("--cwd",), every_package=("-T", "--top-level"), flags=("-s", "--silent")),
-    "bun": _Options(folder=("--cwd",), packages=("-F", "--filter")),
     "make": _Options(
         folder=("-C", "--directory"), file=("-f", "--file", "--makefile"), valued=("-I", "-o", "-W", "--include-dir")
     ),
-    "just": _Options(
-        folder=("-d", "--working-directory"),
-        file=("-f", "--justfile"),
-        valued=("--dotenv-path", "--dotenv-filename"),
-        flags=("-n", "--dry-run", "-q", "--quiet", "-v", "--verbose", "--yes", "--no-deps", "--unstable"),
-    ),
-    "task": _Options(
-        folder=("-d", "--dir"),
-        file=("-t", "--taskfile"),
-        valued=("-C", "--concurrency", "-I", "--interval", "-o", "--output"),
-    ),
-    "uv": _Options(
-        folder=("--directory", "--project"),
-        valued=("--extra", "--group", "--with", "--with-editable", "--package", "-p", "--python", "--env-file"),
-    ),
-    "poetry": _Options(folder=("-C", "--directory")),
 }
 #: The commands of pnpm and yarn, old and new, and those that pnpm passes on to npm.
 _PNPM_COMMANDS = frozenset(
@@ -128,16 +111,10 @@ def read_command(words: list[str]) -> list[ToolCommand]:
         return []
     program, rest = words[0].rsplit("/", 1)[-1], words[1:]
     match program:
-        case "npm" | "pnpm" | "yarn" | "bun":
+        case "npm" | "pnpm" | "yarn":
             commands = _package_script(program, rest)
-        case "make" | "gmake" | "just" | "task":
-            commands = _targets("make" if program == "gmake" else program, rest)
-        case "uv" | "poetry":
-            commands = _environment_run(program, rest)
-        case "tox":
-            commands = [ToolCommand("tox", name) for value in _values(rest, "-e") for name in value.split(",")]
-        case "nox":
-            commands = [ToolCommand("nox", name) for name in _sessions(rest)]
+        case "make" | "gmake":
+            commands = _targets(rest)
         case "cargo":
             is_run = any(word in ("run", "r", "build", "b") for word in rest[:2])
             commands = [ToolCommand("cargo", name) for name in _values(rest, "--bin") if is_run]
@@ -174,7 +151,7 @@ def _arguments(tool: str, rest: list[str]) -> _Arguments:
     return read
 
 
-def _package_script(tool: Literal["npm", "pnpm", "yarn", "bun"], rest: list[str]) -> list[ToolCommand]:
+def _package_script(tool: Literal["npm", "pnpm", "yarn"], rest: list[str]) -> list[ToolCommand]:
     """Read the script of a package. With `--if-present`, it need not exist."""
     read = _arguments(tool, rest)
     words = read.words
@@ -213,42 +190,20 @@ def _yarn_workspaces(rest: list[str]) -> list[ToolCommand]:
     return [replace(command, in_packages=True) for command in _package_script("yarn", rest[first:])]
 
 
-def _targets(tool: Literal["make", "just", "task"], rest: list[str]) -> list[ToolCommand]:
-    """Read the targets of make and task, which may be several, and the recipe of just, which may have arguments."""
-    read = _arguments(tool, rest)
+def _targets(rest: list[str]) -> list[ToolCommand]:
+    """Read the targets of make, which may be several."""
+    read = _arguments("make", rest)
     names = [word for word in read.words if "=" not in word and not word.isdecimal()]
     # A file after the first target is meant as its argument: `make test tests/test_app.py`.
-    later = [name for name in names[1:] if tool != "just" and not _FILE_SIGN.search(name)]
-    return [ToolCommand(tool, name, read.folder, read.file) for name in (*names[:1], *later)]
-
-
-def _environment_run(tool: Literal["uv", "poetry"], rest: list[str]) -> list[ToolCommand]:
-    """Read the program of `uv run` and `poetry run`: a separate command, or a name that the project declares."""
-    if "run" not in rest:
-        return []
-    index = rest.index("run")
-    before, inner = _arguments(tool, rest[:index]), rest[index + 1 :]
-    read = _arguments(tool, inner)
-    folder = read.folder or before.folder
-    if before.words:
-        return []
-    if tool == "uv" and inner[:1] in (["-m"], ["--module"]):
-        return [ToolCommand("python", name, folder) for name in inner[1:2]]
-    if not read.words:
-        return []
-    program = read.words[0]
-    if _PYTHON.fullmatch(program) or program in ("tox", "nox", "make", "just"):
-        nested = read_command(inner[inner.index(program) :])
-        return [replace(command, folder=command.folder or folder) for command in nested]
-    return [ToolCommand(tool, program, folder)]
+    later = [name for name in names[1:] if not _FILE_SIGN.search(name)]
+    return [ToolCommand("make", name, read.folder, read.file) for name in (*names[:1], *later)]
 
 
 def _module(rest: list[str]) -> list[ToolCommand]:
     """Read `python -m X`. Options before it may have a value: `-W error`."""
     for index, word in enumerate(rest[:-1]):
         if word == "-m":
-            inner = rest[index + 1 :]
-            return read_command(inner) if inner[0] in ("tox", "nox") else [ToolCommand("python", inner[0])]
+            return [ToolCommand("python", rest[index + 1])]
         if not word.startswith("-") and (not index or rest[index - 1] not in ("-W", "-X")):
             break
     return []
@@ -263,17 +218,3 @@ def _values(rest: list[str], option: str) -> Iterator[str]:
             yield from rest[index + 1 : index + 2]
         elif word.startswith(option if len(option) == 2 else f"{option}="):
             yield word[len(option) :].removeprefix("=")
-
-
-def _sessions(rest: list[str]) -> Iterator[str]:
-    """Yield the sessions of nox: all words after `-s`, up to the next option."""
-    is_name_next = False
-    for word in rest:
-        if word == "--":
-            return
-        if word.startswith("-"):
-            is_name_next = word in ("-s", "-e", "--session", "--sessions")
-            if word.startswith(("--session=", "--sessions=")):
-                yield word.partition("=")[2]
-        elif is_name_next:
-            yield word
