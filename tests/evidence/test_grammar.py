@@ -224,19 +224,12 @@ def test_a_list_of_lines_may_be_long_and_its_lines_share_their_words() -> None:
         ("a/b.py (line 3), c/d.py", "a/b.py:3"),
         ("on line 75 hosts/one.nix is read", ""),
         ("(line 12 and/or 13)", ""),
-        # German, French, Spanish and Portuguese words
-        ("app.py línea 12", "app.py:12"),
-        ("app.py, Z. 12", "app.py:12"),
-        ("`app.py`, Zeilen 12 und 18", "app.py:12 app.py:18"),
-        ("Siehe a/b.py, Zeilen 12 bis 18.", "a/b.py:12-18"),
-        ("app.py (lignes 12 à 18)", "app.py:12-18"),
-        ("línea 12 de app.py", "app.py:12"),
-        ("app.py (linhas 12-18)", "app.py:12-18"),
         # Chinese lists; a number of lines is not a line
         ("app.py 第 12, 18、20-25 行", "app.py:12 app.py:18 app.py:20-25"),
         ("app.py 12, 18 行", ""),
-        ("app.py Zeilen: 120", ""),
-        ("app.py 120 líneas", ""),
+        ("app.py lines: 120", ""),
+        ("app.py Zeile 12", ""),
+        ("app.py, lignes 12 à 18", ""),
         ("x.csv lines=5", ""),
         # The end of a sentence
         ("See a/b.py, lines 12 through 18.", "a/b.py:12-18"),

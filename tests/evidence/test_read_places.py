@@ -32,8 +32,6 @@ def places(text: str, tree: Path) -> list[str]:
         ("| File | Lines |\n|---|---|\n| src/app.py | 12-18 |", "src/app.py:12-18"),
         ("| File | Lines |\n|---|---|\n| src/app.py | 400 |", "src/app.py"),
         ("| File | Lines |\n|---|---|\n| src/app.py | 12, 22 |", "src/app.py:12 src/app.py:22"),
-        ("| Archivo | Línea |\n|---|---|\n| src/app.py | 12 |", "src/app.py"),
-        ("| Datei | Zeile |\n|---|---|\n| src/app.py | 12 |", "src/app.py:12"),
         ("| ファイル | 行 |\n|---|---|\n| src/app.py | 12 |", "src/app.py:12"),
         ("| 文件:行 | 描述 |\n|---|---|\n| src/app.py:12 | 入口 |", "src/app.py:12"),
         ("| Field | Value |\n|---|---|\n| File | src/app.py |\n| Lines | 12-18 |", "src/app.py:12-18"),

@@ -32,7 +32,7 @@ SegmentKind = Literal["heading", "text", "item", "cell", "code"]
 #: A label that names the file of what follows: `- **File**: a/b.py`, `**Location:** a/b.py:12`, `位置：a/b.py`.
 _LABEL = lazy_pattern(
     r"[\s*_>\-+]*+(?:<(?:files?|path)>|(?:(?:primary|main|affected|target|source)\s)?"
-    r"(?:files?(?:\s(?:path|name|location))?|paths?|locations?|datei|fichier|archivo|arquivo|ファイル|場所|文件|位置)"
+    r"(?:files?(?:\s(?:path|name|location))?|paths?|locations?|ファイル|場所|文件|位置)"
     r"(?:\(s\))?[*_]{0,2}\s?[:：])",
     re.IGNORECASE,
 )
@@ -66,11 +66,11 @@ _ROUTE_COLUMNS = frozenset(
     ]
 )
 #: Columns of files and lines that results do not have.
-_FILE_COLUMNS = frozenset(["datei", "fichier", "archivo", "arquivo", "檔案", "文件名", "文件路径", "ファイル名"])
+_FILE_COLUMNS = frozenset(["檔案", "文件名", "文件路径", "ファイル名"])
 _LINE_COLUMNS = frozenset(
-    ("line", "行", "行番号", "行号", "zeile", "line number", "line no.", "line #", "line(s)", "line range")
+    ("line", "行", "行番号", "行号", "line number", "line no.", "line #", "line(s)", "line range")
 )
-_LINES_COLUMNS = frozenset(("lines", "行數", "zeilen"))
+_LINES_COLUMNS = frozenset(("lines", "行數"))
 #: A range or a list in a column Lines; one number is the length of the file.
 _SPREAD = lazy_pattern(r"[`*\s]*+(?:L|\d++(?:\s?[-–—]|,\s\d|,(?!\d{3}(?!\d))\d|\s(?:and|&)\s\d))")
 #: A cell with nothing but lines. In a table without a column of files, they belong to a file above it.

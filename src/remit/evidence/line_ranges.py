@@ -20,12 +20,10 @@ Range = tuple[int, int | None]
 #: A hyphen, or one of the dashes ‑ ‒ – —. A set of more than two ranges, with a character above U+00FF, takes ten times
 #: as long to compile.
 DASH = r"[-\u2011-\u2014]"
-#: `line` in German, French, Spanish and Portuguese.
-LINE_WORDS = r"zeilen?|lignes?|líneas?|lineas?|linhas?"
-LINE_WORD = lazy_pattern(rf"\b(?:lines?|ln|ll?|{LINE_WORDS})\b|\bL\d|\bz\.|行", re.IGNORECASE)
+LINE_WORD = lazy_pattern(r"\b(?:lines?|ln|ll?)\b|\bL\d|行", re.IGNORECASE)
 #: A text without one of these does not name a line.
 LINE_SIGN = lazy_pattern(
-    rf"[:#(@\[]|[：（\u2236\ua789]|line|\bl(?:n\.?)?\s?\d|行|row|\+|\b[lz]\.\s?\d|(?:{LINE_WORDS})\W{{0,4}}\d",
+    r"[:#(@\[]|[：（\u2236\ua789]|line|\bl(?:n\.?)?\s?\d|行|row|\+|\bl\.\s?\d",
     re.IGNORECASE,
 )
 TO_ROW = rf"\s?(?:{DASH}|[~～〜至到]|から)\s?第?\s?"
@@ -33,9 +31,9 @@ _LISTED_NUMBERS = r"\d+(?:\s?(?:-|–|—|to|through)\s?\d+)?"
 #: The same in a cell, where each number may have its own sign: `L12-L18, ~L40`.
 _CELL_LINES = r"[~≈]?L?\d+(?:\s?(?:-|–|—|to|through)\s?L?\d+)?"
 _BEFORE = lazy_pattern(
-    rf"\b(?:lines?|ll?|ln|{LINE_WORDS})\.?\s?[:#]?\s?~?"
-    rf"({_LISTED_NUMBERS}(?:(?:,\s?(?:and\s)?|\s(?:and|und|et|y|e)\s|\s?&\s?){_LISTED_NUMBERS}){{0,9}})"
-    r"(?:\s(?:of|in|from|at|@|von|der|du|dans|del?|do|da)\s(?:(?:the\s)?file\s)?|,\s[*_]{0,2}file[*_]{0,2}:[*_]{0,2}\s)"
+    rf"\b(?:lines?|ll?|ln)\.?\s?[:#]?\s?~?"
+    rf"({_LISTED_NUMBERS}(?:(?:,\s?(?:and\s)?|\sand\s|\s?&\s?){_LISTED_NUMBERS}){{0,9}})"
+    r"(?:\s(?:of|in|from|at|@)\s(?:(?:the\s)?file\s)?|,\s[*_]{0,2}file[*_]{0,2}:[*_]{0,2}\s)"
     r"[`\"'*_“‘\[]{0,4}$",
     re.IGNORECASE,
 )
@@ -43,7 +41,7 @@ _BEFORE = lazy_pattern(
 _DIRECTLY = lazy_pattern(rf"[(（\[]\s?lines?\s({_LISTED_NUMBERS})\s[`\"'*_]{{0,3}}$", re.IGNORECASE)
 _ORDINAL = lazy_pattern(r"\b(\d+)(?:st|nd|rd|th)\sline\s(?:of|in|from)\s(?:the\sfile\s)?[`\"'*_]{0,3}$", re.IGNORECASE)
 _BRACKETED = lazy_pattern(
-    rf"(?:\b(?:lines?|{LINE_WORDS})\s({_LISTED_NUMBERS})|第?(\d+(?:{TO_ROW}\d+)?)\s?行目?)\s?[(（\[][`\"'*]{{0,3}}$",
+    rf"(?:\blines?\s({_LISTED_NUMBERS})|第?(\d+(?:{TO_ROW}\d+)?)\s?行目?)\s?[(（\[][`\"'*]{{0,3}}$",
     re.IGNORECASE,
 )
 _LISTED_ONE = lazy_pattern(r"(\d+)(?:\s?(?:-|–|—|to|through|[~～〜至到]|から)\s?第?\s?(\d+))?", re.IGNORECASE)
@@ -55,20 +53,20 @@ _BRACKETED_LINES = lazy_pattern(
 )
 _AT_END = lazy_pattern(rf"[:：#]L?(\d++)(?:{DASH}L?(\d++))?[`*_]{{0,3}}$", re.IGNORECASE)
 _ALONE = lazy_pattern(
-    rf"\W*+(?:lines?|{LINE_WORDS}|L)?\s?#?({_CELL_LINES}(?:(?:[,;]\s?(?:and\s)?|\sand\s|\s?&\s?|[、，；]\s?){_CELL_LINES})"
+    rf"\W*+(?:lines?|L)?\s?#?({_CELL_LINES}(?:(?:[,;]\s?(?:and\s)?|\sand\s|\s?&\s?|[、，；]\s?){_CELL_LINES})"
     r"{0,19})(?:\s?[(（][^()（）\d\n]{1,20}[)）])?\W*",
     re.IGNORECASE,
 )
 #: A call and its line in a cell: "login() at line 12", "`login()` (line 12)"; not "was line 12".
 _NAMED = lazy_pattern(
     r"[*\s]*+`?[A-Za-z_]\w{0,80}+\(\)`?[*]*+"
-    rf"\s?[(@,:–—-]?\s?(?:at\s|on\s|@\s?)?(?:lines?|{LINE_WORDS})\s"
+    rf"\s?[(@,:–—-]?\s?(?:at\s|on\s|@\s?)?lines?\s"
     rf"({_CELL_LINES}(?:,\s?{_CELL_LINES}){{0,9}})[)`*.\s]*+",
     re.IGNORECASE,
 )
 #: A line alone in a comment: `// Line 15: the field`, `# L40-48`, `// 第61行`.
 _LINE_COMMENT = lazy_pattern(
-    rf"\s*+(?://+|#+|--+|;+|%+|/\*+|\{{/\*|<!--)\s*+(?:(?:lines?|{LINE_WORDS})[\s:]|L(?=\d{{2}})|第)\s?~?(\d{{1,6}})"
+    rf"\s*+(?://+|#+|--+|;+|%+|/\*+|\{{/\*|<!--)\s*+(?:lines?[\s:]|L(?=\d{{2}})|第)\s?~?(\d{{1,6}})"
     rf"(?:\s?(?:{DASH}|[至到])\s?L?(\d{{1,6}}))?\s?行?(?=\s*(?:$|{either(':(,*', '：（', '–—')}|-\s|-->))",
     re.IGNORECASE,
 )
@@ -193,7 +191,7 @@ _WORDS = lazy_pattern(
     r"((?:(?:see|at|on|in|around|near|about|approx\.?|approximately|from|starting|beginning|between|ab|à)"
     r"\s){0,3})"
     r"[`*_]{0,3}[~≈]?"
-    rf"(lines?|ln|ll?|{LINE_WORDS}|z(?=\.))[`*_\"']{{0,3}}\.?\s?(?:[:#]|(?<=line)=)?\s?[`*_\"']{{0,3}}\s?(?=[~≈]?\d)",
+    r"(lines?|ln|ll?)[`*_\"']{0,3}\.?\s?(?:[:#]|(?<=line)=)?\s?[`*_\"']{0,3}\s?(?=[~≈]?\d)",
     re.IGNORECASE,
 )
 #: A description, not a line: `proxy.cfg`: L4 proxy, `store.py` (L1/L2 cache). `L0` is never a line.
@@ -202,12 +200,10 @@ _LAYER = lazy_pattern(
     re.IGNORECASE,
 )
 _WORD_RANGE = lazy_pattern(r"\s(?:to|through|until)\sL?(\d++)(?!\w|\.\w)", re.IGNORECASE)
-#: `Zeilen 12 bis 18`, `lignes 12 à 18`.
-_FOREIGN_RANGE = lazy_pattern(r"\s(?:bis|à|al?)\s(\d++)(?!\w|[.\-]\w)", re.IGNORECASE)
 _SPACED_RANGE = lazy_pattern(rf"\s{DASH}\s(\d++)(?!\w|\.\w)")
 _BOTH = lazy_pattern(r"\sand\s(\d++)(?!\w|\.\w)", re.IGNORECASE)
 _MORE_WORDS = lazy_pattern(
-    rf"`?\s?(?:{_NEXT}|(?:vs\.?|und|et)(?=\s))\s?(?:lines?\s|L)?`?(?=\d|[~≈]\d++\s?[`*]{{0,3}}[)\],;])",
+    rf"`?\s?(?:{_NEXT}|vs\.?(?=\s))\s?(?:lines?\s|L)?`?(?=\d|[~≈]\d++\s?[`*]{{0,3}}[)\],;])",
     re.IGNORECASE,
 )
 #: A remark on a range of a list: `Lines 12-18 (setup) and 30-34`.
@@ -399,20 +395,18 @@ def _after_words(text: str, start: int) -> LineMention | None:
     if is_layer or measures(text, end):
         return None
     word = mark[2].lower()
-    is_foreign = word not in ("line", "lines", "ln", "ll", "l")
-    many = is_foreign or word in ("lines", "ll", "l") or text.startswith(" vs", end)
+    many = word in ("lines", "ll", "l") or text.startswith(" vs", end)
     if last is None:
         up_to = (
             _WORD_RANGE.match(text, end)
             or (_SPACED_RANGE.match(text, end) if many else None)
-            or (_FOREIGN_RANGE.match(text, end) if is_foreign else None)
             or (_BOTH.match(text, end) if "between" in mark[1].lower() else None)
         )
         if up_to:
             last, end = to_number(up_to[1]), up_to.end()
     ranges: list[Range] = [(line, last)]
     end = _more_words(text, end, ranges) if many else _more_of_line(text, end, ranges) if word == "line" else end
-    if word in COUNTS and ":" in text[mark.end(2) : mark.end()] and ranges == [(line, None)]:
+    if word == "lines" and ":" in text[mark.end(2) : mark.end()] and ranges == [(line, None)]:
         return None  # a number of lines
     closing = _WORDS_END.match(text, end)
     return LineMention(tuple(ranges), start, closing.end() if closing else end)
@@ -440,10 +434,6 @@ def _more_of_line(text: str, start: int, ranges: list[Range]) -> int:
         return start
     ranges[:] = listed
     return end
-
-
-#: Words with a colon and one number behind them that are a number of lines: `Lines: 120`.
-COUNTS = frozenset(("lines", "zeilen", "lignes", "líneas", "linhas"))
 
 
 def _after_brackets(text: str, start: int) -> LineMention | None:

@@ -16,7 +16,7 @@ import msgspec
 from remit.evidence.document import Segment, is_label
 from remit.evidence.file_names import CJK, PORTS
 from remit.evidence.grammar import WrittenReference
-from remit.evidence.line_ranges import COUNTS, DASH, LINE_WORDS, MAX_LINE, Range, is_count_next, measures
+from remit.evidence.line_ranges import DASH, MAX_LINE, Range, is_count_next, measures
 from remit.lazy import lazy_pattern
 
 #: The files that a segment names, with or without a line, in order.
@@ -29,11 +29,9 @@ _AFTER = r"(?!(?!(?-i:[をのはがにでと付]))[\w%]|[.:]\d|\.x(?!\w)|-[\w])"
 _OPENS = rf"(?-i:[`(（【「，、；：{CJK}])"
 _ROW = rf"\d{{1,6}}(?:\s?(?:{DASH}|[~～〜至到])\s?第?\s?\d{{1,6}})?"
 #: What each of them has: any sign that is not ASCII stands for those in `_OPENS`, whose ranges take long to compile.
-_HINT = lazy_pattern(
-    rf"(?:lines?|\bl\.|{LINE_WORDS})\W{{0,4}}\d|\bL\d|[,/\s`(]:\d|[^\x00-\x7f]:\d|`\d|行", re.IGNORECASE
-)
+_HINT = lazy_pattern(r"(?:lines?|\bl\.)\W{0,4}\d|\bL\d|[,/\s`(]:\d|[^\x00-\x7f]:\d|`\d|行", re.IGNORECASE)
 _MENTION = lazy_pattern(
-    rf"(?<![\w\-.])(?P<word>(?:lines?|ln)(?!\d)|l(?=\.\s?\d)|{LINE_WORDS})[*_]{{0,2}}\.?\s?(?P<sign>[#:]?)[*_]{{0,2}}\s?[`*_]{{0,2}}(?P<listed>{_LIST}){_AFTER}"
+    rf"(?<![\w\-.])(?P<word>(?:lines?|ln)(?!\d)|l(?=\.\s?\d))[*_]{{0,2}}\.?\s?(?P<sign>[#:]?)[*_]{{0,2}}\s?[`*_]{{0,2}}(?P<listed>{_LIST}){_AFTER}"
     rf"|(?<![\w/.\-:#@])(?P<letter>(?:L(?!0)\d{{2,6}}+|(?<=[(（])L[1-9](?=[)）-]))(?>(?:{DASH}L?\d{{1,6}}+)?)(?>(?:(?:\s?[/,、，]\s?L|/)\d{{1,6}}+(?>(?:{DASH}L?\d{{1,6}}+)?)){{0,19}}))(?![\w.\-/]\w|\w)"
     rf"|(?:(?<={_OPENS})|(?<=\bat\s)|(?<=[+&]\s)|(?<=[`\d](?:,|/)\s)):"
     rf"(?P<colon>\d{{1,6}}(?:{DASH}\d{{1,6}})?(?:[/,]:?\d{{1,6}}(?:{DASH}\d{{1,6}})?){{0,9}})(?![\w.:%]\w|\w)"
@@ -254,7 +252,7 @@ def _mentions(text: str, segment: Segment) -> Iterator[_Mention]:
         listed = next(filter(None, match.group(*_GROUPS)))
         before = text[max(0, start - _LOOK_BACK) : start]
         if match["word"]:
-            is_count = match["word"].lower() in COUNTS and match["sign"] == ":" and listed.isdigit()
+            is_count = match["word"].lower() == "lines" and match["sign"] == ":" and listed.isdigit()
             if is_count or measures(text, end) or _OTHER_LINE.search(before):
                 continue
         if match["colon"] and (_FORMAT.match(listed) or _PORT.search(before)):
