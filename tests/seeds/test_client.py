@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 from support.client_session import GOOD, INVENTED, READ, SESSION, Client, context_of, is_block, notice_of
 
-from remit.clients.hooks.compiling import compile_project
 from remit.orchestrate.progress_file import read_progress
 from remit.rules.examples import sample_text
 from remit.surfaces.cli.group import remit
@@ -74,11 +73,6 @@ class TestAFailedReportIsAFailure:
         assert client.state.delegations[CALL].may_be_retried
         client.run(RETRY, SECOND, FAILED)
         assert client.state.delegations[RETRY].allows_fallback
-
-    def test_observe_mode_records_the_failure_and_gives_no_answer(self, begin: Callable[[str], Client]) -> None:
-        client = begin('[gate]\nmode = "observe"\n')
-        assert client.run(CALL, AGENT, FAILED) == [None, None]
-        assert client.delegation(CALL) == "failed"
 
 
 class TestFailurePolicy:
@@ -164,53 +158,6 @@ class TestFailurePolicy:
         client.run(CALL, AGENT, FAILED)
         client.run(RETRY, SECOND, GOOD)
         assert not any(one.allows_fallback or one.may_be_retried for one in client.state.delegations.values())
-
-
-class TestModelChoice:
-    """A launch that names another model than the agent's definition is a warning."""
-
-    def launch(self, client: Client, agent: str, model: str | None) -> Any:
-        given = {"description": "look", "prompt": "Look", "subagent_type": agent}
-        given |= {"model": model} if model else {}
-        return client.ask("PreToolUse.Agent", tool_use_id=f"toolu_{agent}_{model}", tool_input=given)
-
-    @pytest.mark.parametrize(
-        ("agent", "model"),
-        [
-            ("security-auditor", "haiku"),
-            ("product-manager", "sonnet"),
-            ("Explore", "opus"),
-            ("remit:qa-engineer", "opus"),
-        ],
-    )
-    def test_a_model_that_does_not_fit_the_task_is_reported_to_the_orchestrator(
-        self, client: Client, agent: str, model: str
-    ) -> None:
-        warned = self.launch(client, agent, model)
-        assert "remit (model-choice)" in context_of(warned)
-        assert "haiku for lookups, sonnet for analysis and opus for requirements" in context_of(warned)
-        assert "prompt" in warned["hookSpecificOutput"]["updatedInput"], "it is launched all the same"
-        assert [entry.rule for entry in client.state.decisions] == ["model-choice"]
-
-    @pytest.mark.parametrize(
-        ("agent", "model"),
-        [
-            ("security-auditor", None),
-            ("security-auditor", "sonnet"),
-            ("security-auditor", "claude-sonnet-5-5"),
-            ("product-manager", "inherit"),
-            ("general-purpose", "opus"),
-        ],
-    )
-    def test_the_model_of_the_definition_or_no_model_is_not_mentioned(
-        self, client: Client, agent: str, model: str | None
-    ) -> None:
-        assert context_of(self.launch(client, agent, model)) == ""
-        assert client.state.decisions == []
-
-    def test_strict_mode_asks_the_user(self, begin: Callable[[str], Client]) -> None:
-        answer = self.launch(begin('[gate]\nmode = "strict"\n'), "security-auditor", "haiku")
-        assert answer["hookSpecificOutput"]["permissionDecision"] == "ask"
 
 
 class TestPresentation:
@@ -348,12 +295,6 @@ class TestOtherSubagents:
         client.start(AGENT, "general-purpose")
         running = [{"id": AGENT, "type": "subagent", "status": "running", "agent_type": "general-purpose"}]
         assert is_block(client.ask("Stop", last_assistant_message="Done.", background_tasks=running))
-
-    def test_observe_records_and_changes_nothing(self, begin: Callable[[str], Client]) -> None:
-        client = begin('[gate]\nothers = "observe"\n')
-        assert client.run(CALL, AGENT, self.LIE, agent="general-purpose") == [None, None]
-        [kept] = client.kept
-        assert (kept.outcome, kept.would, kept.profile) == ("observed", "returned", "claims")
 
     def test_off_checks_nothing(self, begin: Callable[[str], Client]) -> None:
         client = begin('[gate]\nothers = "off"\n')
@@ -653,17 +594,6 @@ class TestConflicts:
         self.run(client, RETRY, SECOND, self.QUALITY, "qa-engineer")
         assert self.run(client, "toolu_3", "c1", self.QUALITY, "qa-engineer") is None
 
-    @pytest.mark.parametrize(("settings", "is_conflict"), [("", False), ("[merge]\nwindow = 5\n", True)])
-    def test_the_settings_of_the_project_decide_what_is_one_location(
-        self, begin: Callable[[str], Client], settings: str, is_conflict: bool
-    ) -> None:
-        client = begin(settings)
-        self.run(client, CALL, AGENT, self.SECURITY, "security-auditor")
-        quote = "    token = str(random.randint(0, 10**9))"
-        moved = self.QUALITY.replace("session.py:10", "session.py:12").replace(quote, "    return token")
-        notice = context_of(self.run(client, RETRY, SECOND, moved, "qa-engineer"))
-        assert ("contradict each other" in notice) is is_conflict
-
     def test_reports_that_agree_are_not_mentioned(self, client: Client) -> None:
         self.run(client, CALL, AGENT, self.SECURITY, "security-auditor")
         same = self.SECURITY.replace("## Security Auditor Result", "## QA Engineer Result")
@@ -691,39 +621,15 @@ class TestTeams:
         fields = {"agent_transcript_path": str(path), "last_assistant_message": text, **fields}
         return client.ask("SubagentStop.teammate", **fields)
 
-    def idle(self, client: Client, text: str, **fields: Any) -> Any:
-        path = client.transcripts / f"agent-{self.MATE}.jsonl"
-        last = {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}}
-        path.write_text(path.read_text() + json.dumps(last) + "\n")
-        return client.ask("TeammateIdle", **fields)
-
     def test_a_launch_that_starts_a_teammate_has_no_report_yet(self, client: Client) -> None:
         self.spawn(client)
         assert client.delegation(CALL) == "open"
         assert client.kept == []
 
-    @pytest.mark.parametrize("has_metadata", [True, False])
-    def test_its_definition_counts_and_not_its_name(self, client: Client, has_metadata: bool) -> None:
-        self.spawn(client, has_metadata=has_metadata)
-        assert is_block(self.idle(client, "It is all fine."))
-        assert self.idle(client, GOOD) is None
-        assert client.delegation(CALL) == "accepted"
-        assert {kept.profile for kept in client.kept} == {"v2"}
-
-    def test_a_report_that_is_not_accepted_is_sent_back_once(self, client: Client) -> None:
-        self.spawn(client)
-        assert is_block(self.idle(client, INVENTED))
-        second = self.idle(client, INVENTED + "\n")
-        assert not is_block(second)
-        assert "is not accepted" in second["systemMessage"]
-        assert client.state.warnings == ["Agent code-explorer failed, results may be incomplete"]
-        assert client.delegation(CALL) == "rejected"
-
     def test_a_report_that_was_judged_when_it_stopped_is_not_judged_again(self, client: Client) -> None:
         self.spawn(client)
         assert is_block(self.stop(client, INVENTED))
         assert self.stop(client, GOOD, stop_hook_active=True) is None
-        assert self.idle(client, GOOD) is None
         assert client.outcomes == ["returned", "accepted"]
 
     def test_the_lead_learns_once_of_a_report_that_is_not_accepted(self, client: Client) -> None:
@@ -765,35 +671,3 @@ class TestTeams:
         assert client.state.warnings == []
         client.answer("Done.", stop_hook_active=True)
         assert client.delegation(CALL) == "failed", "the client lists no teammate any more"
-
-    def test_a_teammate_that_is_not_under_contract_is_checked_by_its_claims(self, client: Client) -> None:
-        self.spawn(client, "general-purpose")
-        assert is_block(self.idle(client, self.LIE))
-        assert self.idle(client, "The login begins at app/login.py:7.") is None
-        assert client.delegation(CALL) == "accepted"
-
-    def test_a_teammate_of_another_process_is_known_by_its_name(self, client: Client) -> None:
-        self.spawn(client)
-        path = str(client.transcripts / f"agent-{self.MATE}.jsonl")
-        bare = {"agent_id": None, "agent_type": None, "transcript_path": path}
-        assert is_block(self.idle(client, "It is all fine.", **bare))
-
-    def test_the_tools_of_a_teammate_are_those_of_its_definition(self, client: Client) -> None:
-        agents = client.project / ".claude/agents"
-        agents.mkdir(parents=True)
-        (agents / "code-explorer.md").write_text("---\nname: code-explorer\ntools: Read\n---\nLook.\n")
-        compile_project(client.project)
-        self.spawn(client)
-        given = {"file_path": str(client.project / "app/login.py"), "content": "x"}
-        about = {"agent_id": self.MATE, "agent_type": "scout", "tool_name": "Write", "tool_use_id": "toolu_w"}
-        assert "tool-limits" in str(client.ask("PreToolUse.Read", tool_input=given, **about))
-
-    def test_a_teammate_cannot_complete_a_task_with_an_invented_location(self, client: Client) -> None:
-        self.spawn(client)
-        completed = {"hook_event_name": "TaskCompleted", "task_id": "1", "task_subject": "look"}
-        assert is_block(self.idle(client, self.LIE, **completed))
-        assert self.idle(client, "It begins at app/login.py:7.", **completed) is None
-        assert client.delegation(CALL) == "open", "its report may follow"
-
-    def test_the_main_agents_own_list_of_tasks_is_not_checked(self, client: Client) -> None:
-        assert client.ask("TaskCompleted") is None

@@ -22,7 +22,7 @@ LONG = GOOD.replace("### Key References", "#### Architecture\n\n" + PROSE * 40 +
 
 @pytest.fixture
 def client(begin: Callable[[str], Client]) -> Client:
-    return begin('[gate]\nmode = "standard"\n')
+    return begin("")
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def skill(tmp_path_factory: pytest.TempPathFactory) -> str:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
         patch.chdir(project)
-        ran = CliRunner().invoke(remit, ["install", "claude-code", "--mode", "standard", "--yes"])
+        ran = CliRunner().invoke(remit, ["install", "claude-code", "--mode", "orchestrator", "--yes"])
         assert ran.exit_code == 0, ran.output
     return (project / ".claude/skills/remit/SKILL.md").read_text("utf-8")
 
