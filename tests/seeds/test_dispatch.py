@@ -117,17 +117,12 @@ def test_a_definition_with_contract_none_is_the_whole_prompt(make_place: MakePla
     assert (explained["contract"], explained["profile"]) == ("", "claims")
 
 
-def test_retry_of_a_job_whose_result_was_revise_asks_for_the_correction(make_place: MakePlace) -> None:
+def test_a_report_under_another_name_is_sent_back_once_and_corrected(make_place: MakePlace) -> None:
     good = signed("generic", "code-explorer")
     place = make_place(alpha=says(good.replace("## code-explorer", "## security-auditor"), good))
-    wrong = place("run", "code-explorer", "task alpha", "--kind", "generic")
-    assert wrong.code == 1
-    assert "agent-mismatch" in wrong.out, "an agent cannot sign as another"
+    corrected = place("run", "code-explorer", "task alpha", "--kind", "generic")
+    assert (corrected.code, "agent-mismatch" in corrected.out) == (0, False), corrected.out
     assert "You are Code Explorer." in place.systems("task alpha")[0], "it was told its name"
-    assert place.shape("jobs", "show", "1")["verdict"] == "revise"
-    retried = place("jobs", "retry", "1")
-    assert (retried.code, retried.out) == (0, "job 1 waits for a worker to correct its result\n")
-    worker(place)
     assert place.shape("jobs", "show", "1")["verdict"] == "accept"
     again = place("jobs", "retry", "1")
     assert (again.code, "job 1 cannot be retried: it is completed" in again.err) == (2, True)

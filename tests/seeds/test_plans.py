@@ -16,8 +16,7 @@ from remit.orchestrate.plan_file import read_plan
 
 pytest_plugins = ("support.running", "support.place")
 pytestmark = pytest.mark.process
-AGENT = "---\nname: {name}\ntools: Read\nkind: {kind}\n{more}---\nYou are the {name}.\n"
-EXPERTISE = {"auditor": "expertise: [security]\n"}
+AGENT = "---\nname: {name}\ntools: Read\nkind: {kind}\n---\nYou are the {name}.\n"
 KINDS = {"auditor": "review", "checker": "review", "scout": "exploration", "planner": "design", "helper": "generic"}
 REVIEW, DESIGN, HELP = signed("review", "auditor"), signed("design", "planner"), signed("generic", "helper")
 AGAIN = "An earlier attempt failed"
@@ -42,9 +41,7 @@ def make(make_place: MakePlace) -> MakePlace:
 
     def made(**conversations: object) -> Place:
         place = make_place(**conversations)
-        agents = {
-            name: AGENT.format(name=name, kind=kind, more=EXPERTISE.get(name, "")) for name, kind in KINDS.items()
-        }
+        agents = {name: AGENT.format(name=name, kind=kind) for name, kind in KINDS.items()}
         place.remit.environment["REMIT_PLUGIN_PATH"] = place.plugin("team", **agents)
         return place
 
@@ -191,7 +188,7 @@ def test_a_conflict_and_a_score_under_60_are_reported_or_stop_the_plan(make: Mak
     text = plan(
         phase("audit", *both), phase("guess", one("helper", "task gamma")), phase("use", one("helper", "task delta"))
     )
-    ran = place("plan", "run", place.plan(text), REMIT_MERGE_EXPERTISE="3")
+    ran = place("plan", "run", place.plan(text))
     assert ran.code == 1
     assert "audit: 1 conflict; no person has reviewed this, and the plan continues" in ran.err
     assert (
@@ -202,8 +199,6 @@ def test_a_conflict_and_a_score_under_60_are_reported_or_stop_the_plan(make: Mak
     assert [one["decision"] for one in shape["phases"]] == ["review", "review", "continue"]
     [conflict] = shape["phases"][0]["merge"]["conflicts"]
     assert (conflict["kind"], conflict["agents"]) == ("severity", ["auditor", "checker"])
-    means = {one["title"]: one["mean"] for one in shape["phases"][0]["merge"]["findings"]}
-    assert means["Tokens can be guessed"] == (3 * 95 + 90) / 4, "the expertise of definitions counts in plans"
 
     asking = plan(
         phase("audit", *both, on_review="ask"), phase("use", one("helper", "task delta")), name="ask about it"

@@ -299,7 +299,7 @@ def test_a_read_only_disk_is_reported(embedded_fleet: Fleet, disk: Path) -> None
 
     assert code == 3
     assert said.count("\n") == 1
-    assert "cannot be used for Remit's data: Read-only file system" in said
+    assert "cannot be used for the state of Remit: Read-only file system" in said
 
 
 @pytest.mark.process

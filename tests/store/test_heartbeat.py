@@ -32,7 +32,7 @@ async def beating(postgres: Postgres, folder: Path) -> AsyncIterator[tuple[Heart
 
 
 async def registered(database: Database) -> None:
-    await workers.register(database, WORKER, [], 1, is_listed=True)
+    await workers.register(database, WORKER, None, [], 1, is_listed=True)
 
 
 def next_beats(store: Store, count: int = 3) -> None:

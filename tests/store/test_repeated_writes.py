@@ -105,7 +105,7 @@ async def _slot(database: Database, job: Job) -> None:
 
 
 async def _registered(database: Database, _: Job) -> None:
-    await workers.register(database, WORKER, ["default"], 5, is_listed=True)
+    await workers.register(database, WORKER, None, ["default"], 5, is_listed=True)
 
 
 async def _finished(database: Database, job: Job) -> None:
@@ -243,7 +243,7 @@ def test_a_cancelled_job_is_not_started_again(postgres: Postgres, tmp_path: Path
         async with opened(address, Database) as database:
             assert isinstance(await jobs.claim(database, number, WORKER, 1), Job)
             await jobs.cancel(database, number)
-            await workers.register(database, OTHER, [], 1, is_listed=True)
+            await workers.register(database, OTHER, None, [], 1, is_listed=True)
             assert await jobs.take_over(database, OTHER, 60) == [number]
             job = await jobs.claim(database, number, WORKER, 2)
             assert isinstance(job, Job)
@@ -261,8 +261,8 @@ def test_only_the_oldest_worker_requeues_stray_jobs(postgres: Postgres, tmp_path
         registry = testing.registry("---\nname: builder\n---\nGo.")
         number = (await submitted(address, registry, [("go", tmp_path, Queueing())]))[0]
         async with opened(address, Database) as database:
-            await workers.register(database, WORKER, [], 1, is_listed=True)
-            await workers.register(database, young, [], 1, is_listed=True)
+            await workers.register(database, WORKER, None, [], 1, is_listed=True)
+            await workers.register(database, young, None, [], 1, is_listed=True)
             assert await jobs.wake_strays(database, WORKER, 60) == [], "it has a ticket"
             Store(address).rows("DELETE FROM remit.procrastinate_jobs")
             assert await jobs.wake_strays(database, young, 60) == []
@@ -279,7 +279,7 @@ def test_the_search_for_stray_jobs_continues_where_it_stopped(postgres: Postgres
         registry = testing.registry("---\nname: builder\n---\nGo.")
         numbers = await submitted(address, registry, [("go", tmp_path, Queueing())] * 5)
         async with opened(address, Database) as database:
-            await workers.register(database, WORKER, [], 1, is_listed=True)
+            await workers.register(database, WORKER, None, [], 1, is_listed=True)
             Store(address).rows("DELETE FROM remit.procrastinate_jobs")
             scan = jobs.StrayScan(window=2)
             found = [await jobs.wake_strays(database, WORKER, 60, scan) for _ in range(4)]
@@ -297,7 +297,7 @@ def test_tickets_of_finished_jobs_are_removed_from_abandoned_queues(postgres: Po
         team = testing.registry("---\nname: builder\n---\nGo.")
         ended, waiting = await submitted(address, team, [("go", tmp_path, Queueing())] * 2)
         async with opened(address, Database) as database:
-            await workers.register(database, WORKER, ["default", "run-alive"], 1, is_listed=True)
+            await workers.register(database, WORKER, None, ["default", "run-alive"], 1, is_listed=True)
             await jobs.cancel(database, ended)
             async with database.transaction() as connection:
                 for queue in ("run-alive", "run-over"):
