@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from remit.configuration import SETTINGS, find_file, load
+from remit.contract.kinds import KINDS
+from remit.contract.profiles import PROFILES
 from remit.errors import ConfigurationError
+from remit.merging.merge_data import Policy
 
 
 @pytest.fixture
@@ -351,3 +354,30 @@ def test_table_may_be_written_in_any_form_of_toml(checkout: Path, text: str) -> 
 @pytest.mark.parametrize("key", ["merge.threshold"])
 def test_number_must_be_finite(checkout: Path, key: str, value: Any) -> None:
     assert "must be a number" in error_text(checkout, f"{key} = {value}\n")
+
+
+def test_the_choices_of_a_checkout_are_those_that_exist() -> None:
+    choices = {setting.key: setting.choices for setting in SETTINGS if setting.choices}
+    assert choices == {"profile": tuple(PROFILES), "merge.policy": get_args(Policy), "agents.kinds": tuple(KINDS)}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('profile = "v9"', "profile must be one of v2, v1, claims, not 'v9'; it is not read"),
+        ('merge.policy = "best"', "merge.policy must be one of mean, max, floor, not 'best'; it is not read"),
+        ('agents.kinds = {scout = "poem"}', "agents.kinds must be one of exploration, "),
+        ("merge.threshold = -1", "merge.threshold must be at least 0, not -1; it is not read"),
+        ("merge.weights = {a = -1}", "merge.weights must be at least 0, not {'a': -1}; it is not read"),
+    ],
+)
+@pytest.mark.parametrize("in_hook", [True, False])
+def test_a_bad_value_of_a_checkout_is_named_in_one_line_and_not_read(
+    checkout: Path, text: str, said: str, in_hook: bool
+) -> None:
+    (checkout / "remit.toml").write_text(f'verify.exclude = ["a"]\n{text}\n')
+    found = load(checkout, {}, in_hook=in_hook)
+    assert [note.startswith(f"remit.toml:2 {said}") for note in found.notes] == [True]
+    key = text.partition(" =")[0]
+    assert found.values[key].source == "default"
+    assert found["verify.exclude"] == ["a"]

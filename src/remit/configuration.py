@@ -52,12 +52,22 @@ class Setting:
     Paths are combined: those of the environment, then those of each file, which are relative to its folder.
     """
 
-    def __init__(self, key: str, shape: Shape, default: Any, meaning: str, checkout: Checkout = "no") -> None:
+    def __init__(
+        self,
+        key: str,
+        shape: Shape,
+        default: Any,
+        meaning: str,
+        checkout: Checkout = "no",
+        choices: tuple[str, ...] = (),
+    ) -> None:
         self.key = key
         self.shape = shape
         self.default = default
         self.meaning = meaning
         self.checkout = checkout
+        #: The values that a checkout may set.
+        self.choices = choices
 
     @property
     def variable(self) -> str:
@@ -70,12 +80,27 @@ def _variable_of(key: str) -> str:
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("profile", "text", "v2", "the profile that results are checked with: v2, v1 or claims", "sets"),
+    Setting(
+        "profile",
+        "text",
+        "v2",
+        "the profile that results are checked with: v2, v1 or claims",
+        "sets",
+        ("v2", "v1", "claims"),
+    ),
     Setting("check.select", "list", [], "check only these rules, codes or families, and all of level L1"),
     Setting("check.ignore", "list", [], "skip these rules, codes or families, except those of level L1"),
     Setting("check.overrides", "table", {}, "overrides of default rules: rule = reason"),
     Setting(
-        "agents.kinds", "table", {}, "the kind of result of agents that are not in the contract: agent = kind", "sets"
+        "agents.kinds",
+        "table",
+        {},
+        "the kind of result of agents that are not in the contract: agent = kind",
+        "sets",
+        (
+            *("exploration", "search", "design", "review", "implementation", "verification", "document", "generic"),
+            "error",
+        ),
     ),
     Setting("plugin_path", "paths", [], "folders of subagent definitions; the first one wins"),
     Setting(
@@ -133,6 +158,7 @@ SETTINGS: tuple[Setting, ...] = (
         "mean",
         "how the scores of agents that agree are combined: mean, max or floor",
         "sets",
+        ("mean", "max", "floor"),
     ),
     Setting("merge.weights", "numbers", {}, "expertise: agent or agent/category = weight", "sets"),
     Setting("merge.categories", "table", {}, "categories of other tools' rules: rule or pattern = category", "sets"),
@@ -256,7 +282,9 @@ def _of_checkout(file: Path, notes: list[str], *, in_hook: bool) -> dict[str, Va
             if setting is None:
                 raise ConfigurationError(_unknown(key))
             _may_set(setting, value, file, in_hook=in_hook)
-            values[key] = Value(_from_file(setting, value, file), str(file))
+            read = Value(_from_file(setting, value, file), str(file))
+            _check_described(setting, value)
+            values[key] = read
         except ConfigurationError as error:
             notes.append(f"{_place(file, key)} {error}")
     return values
@@ -271,6 +299,17 @@ def _may_set(setting: Setting, value: Any, file: Path, *, in_hook: bool) -> None
         raise ConfigurationError(f"{setting.key} of a checkout only counts below {setting.default}; {own}")
     if in_hook and setting.key == "profile" and value == "claims":
         raise ConfigurationError(f"profile of a checkout is never claims for a client; {own}")
+
+
+def _check_described(setting: Setting, value: Any) -> None:
+    """Raise ConfigurationError for a value of a checkout that does not exist, or a number below 0."""
+    amounts = value.values() if setting.shape == "numbers" else [value] if setting.shape == "number" else []
+    if any(amount < 0 for amount in amounts):
+        raise ConfigurationError(f"{setting.key} must be at least 0, not {value!r}; it is not read")
+    for name in value.values() if setting.shape == "table" else [value]:
+        if setting.choices and name not in setting.choices:
+            choices = ", ".join(setting.choices)
+            raise ConfigurationError(f"{setting.key} must be one of {choices}, not {name!r}; it is not read")
 
 
 def _unknown(key: str) -> str:

@@ -53,6 +53,28 @@ def test_a_definition_of_a_checkout_starts_no_program_and_chooses_no_provider(tm
     assert "haiku" in resolve({"subagent_def": "three", "prompt": "x"}, registry=team).model
 
 
+def test_the_limits_of_a_definition_of_a_checkout_only_lower_those_of_the_person(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REMIT_LIMITS_TOKENS", "5000")
+    monkeypatch.setenv("REMIT_MAX_TURNS", "20")
+    team = checkout(
+        tmp_path / "a",
+        dear="max_turns: 90\nbudget:\n  tokens: 900000\n  time: 60",
+        cheap="max_turns: 5\nbudget:\n  tokens: 400",
+    )
+    dear = resolve({"subagent_def": "dear", "prompt": "x"}, registry=team)
+    assert (dear.max_turns, dear.limits.tokens, dear.limits.seconds) == (20, 5000, 60)
+    assert [warning for warning in dear.warnings if "of a checkout only counts below yours" in warning] == [
+        "max_turns 90 of a definition of a checkout only counts below yours, 20",
+        "limits.tokens 900000 of a definition of a checkout only counts below yours, 5000",
+    ]
+    cheap = resolve({"subagent_def": "cheap", "prompt": "x"}, registry=team)
+    assert (cheap.max_turns, cheap.limits.tokens) == (5, 400)
+    asked = resolve({"subagent_def": "dear", "prompt": "x", "limits": {"tokens": 9000}}, registry=team)
+    assert asked.limits.tokens == 9000
+
+
 def test_b4_no_plugin_takes_the_name_of_the_team(tmp_path: Path) -> None:
     for name in ("built in", "built_in", "Built-In", "built-in"):
         folder = tmp_path / name.replace(" ", "")

@@ -165,7 +165,7 @@ class _Resolution:
         model, model_from = self._model()
         turns, turns_from = _first(
             (request.max_turns, "job"),
-            (definition.max_turns if definition else None, "definition"),
+            (self._turns_of_definition(), "definition"),
             (defaults.max_turns, defaults.max_turns_from),
         )
         limits, limits_from = self._limits()
@@ -298,8 +298,21 @@ class _Resolution:
         for name in Limits.__struct_fields__:
             default = getattr(self._defaults.limits, name), self._defaults.limits_from.get(name, "default")
             choices = [(getattr(limits, name), origin) for limits, origin in sources]
+            choices[1] = self._lowered(f"limits.{name}", choices[1][0], default[0]), "definition"
             values[name], origins[name] = _first(*choices, default)
         return Limits(**values), origins
+
+    def _turns_of_definition(self) -> int | None:
+        own = None if self._defaults.max_turns_from == "default" else self._defaults.max_turns
+        return self._lowered("max_turns", self._definition.max_turns, own) if self._definition else None
+
+    def _lowered(self, name: str, stated: float | None, own: float | None) -> Any:
+        """Return an amount of the definition. That of a checkout only counts if it is below the person's."""
+        is_of_checkout = self._definition is not None and self._definition.is_of_checkout
+        if stated is None or own is None or stated <= own or not is_of_checkout:
+            return stated
+        self._warnings.append(f"{name} {stated:.15g} of a definition of a checkout only counts below yours, {own:.15g}")
+        return None
 
     def _kind(self) -> str:
         request, definition = self._request, self._definition
