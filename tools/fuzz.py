@@ -197,8 +197,8 @@ TARGETS = {
     "configuration": Target(
         _configuration,
         _texts(
-            'profile = "v2"\nplugin_path = ["agents"]\n[check]\nignore = ["CNF"]\n[gate]\nmode = "strict"\n'
-            '[runners]\nx = "y {prompt}"\n[merge]\nthreshold = 80\nweights = { ruff = 0.5 }\n',
+            'profile = "v2"\nplugin_path = ["agents"]\n[check]\nignore = ["CNF"]\n[gate]\nothers = "off"\n'
+            '[commands]\nx = "y {prompt}"\n[merge]\nthreshold = 80\nweights = { ruff = 0.5 }\n',
         ),
     ),
 }
