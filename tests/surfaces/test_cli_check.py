@@ -111,7 +111,7 @@ def test_the_keys_of_the_json_report_are_exactly_those_that_others_build_on(desk
     words = (
         "path agent kind profile status verdict note confidence violations overrides not_run references quotes changes"
     )
-    assert list(result) == [*words.split(), "claims", "revision", "lines_outside", "dismissed", "history_problem"]
+    assert list(result) == [*words.split(), "claims", "revision", "lines_outside", "history_problem"]
     claims = "kind text at path line end_line name outcome reason why fails found then"
     assert [list(claim) for claim in result["claims"]] == [claims.split()] * len(result["claims"])
     assert result["claims"]

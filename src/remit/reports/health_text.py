@@ -30,14 +30,15 @@ def health_lines(facts: Sequence[HealthFact], columns: int) -> Iterator[Line]:
 
 
 def settings_lines(
-    configured: Configuration, file: Path | None, unknown: Sequence[str], columns: int, *, is_all: bool
+    configured: Configuration, files: Sequence[Path], unknown: Sequence[str], columns: int, *, is_all: bool
 ) -> Iterator[Line]:
     """Yield the settings that are not at their default, or all settings with their meaning."""
-    yield from _paragraph(f"configuration file: {file or 'none found'}", columns, 2)
+    for file in files or ("none found",):
+        yield from _paragraph(f"configuration file: {file}", columns, 2)
     for setting in SETTINGS:
         value = configured.values[setting.key]
         if is_all or value.source != "default":
-            yield from _setting_lines(setting, value, file, columns)
+            yield from _setting_lines(setting, value, files, columns)
         if is_all:
             variable = f"; variable {setting.variable}"
             yield from _paragraph(setting.meaning + variable, columns, _KEY_WIDTH, "dim")
@@ -48,9 +49,11 @@ def settings_lines(
         yield from _paragraph(f"{defaults} settings have their default; see `remit doctor --all`", columns, 2, "dim")
 
 
-def _setting_lines(setting: Setting, value: Value, file: Path | None, columns: int) -> Iterator[Line]:
+def _setting_lines(setting: Setting, value: Value, files: Sequence[Path], columns: int) -> Iterator[Line]:
     """Yield the key, the value and its source, on one line if they fit."""
-    source = value.source.replace(str(file), file.name) if file is not None else value.source
+    source = value.source
+    for file in files if len({file.name for file in files}) == len(files) else ():
+        source = source.replace(str(file), file.name)
     origin = escape_control(f"from {source}")
     rows = [
         row[_KEY_WIDTH:]

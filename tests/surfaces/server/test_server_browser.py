@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -15,6 +14,9 @@ from psycopg.types.json import Jsonb
 from support.browser import NARROW, WIDE, Visitor, browsing
 from support.web import HOSTILE, RunningSite, add_hostile_job, add_job
 from test_server_api import add_question
+
+from remit.gate.session_entries import DecisionEntry
+from remit.gate.session_store import open_session
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -52,18 +54,10 @@ def paths(site: RunningSite) -> list[str]:
     plan, _ = add_question(site, HOSTILE)
     folder = site.folder / ".remit/gate"
     folder.mkdir(parents=True, exist_ok=True)
-    decision = {
-        "at": 1.7e9,
-        "tool": HOSTILE,
-        "decision": "deny",
-        "rule": HOSTILE,
-        "reason": HOSTILE,
-        "paths": [HOSTILE],
-    }
-    state = {"schema": "remit.gate/1", "session": HOSTILE, "updated": 1.7e9, "decisions": [decision]}
-    from remit.gate.session import SCHEMA
-
-    (folder / "hostile.json").write_text(json.dumps({**state, "schema": SCHEMA, "warnings": [HOSTILE]}))
+    with open_session(str(folder), "hostile", session=HOSTILE, title=HOSTILE, branch=HOSTILE) as state:
+        decision = {"tool": HOSTILE, "rule": HOSTILE, "reason": HOSTILE, "paths": [HOSTILE]}
+        state.decisions.append(DecisionEntry(at=1.7e9, decision="deny", **decision))
+        state.warn(HOSTILE)
     return [
         *("/", "/jobs", f"/jobs/{job}", f"/jobs/{job + 1}", "/plans", f"/plans/{plan}", "/sessions"),
         *("/sessions/hostile", "/nothing"),

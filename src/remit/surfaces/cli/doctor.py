@@ -23,6 +23,7 @@ from remit.registry.resolution import quiet_registry
 from remit.reports.formats import format_json
 from remit.reports.health_text import health_lines, settings_lines
 from remit.reports.layout import Line, Piece
+from remit.state_folder import person_files
 from remit.surfaces.cli.printing import SlowNotice, columns, form_option, print_lines, print_text
 
 #: The password in the address of a database: after the user name, or as a parameter.
@@ -66,7 +67,9 @@ def doctor_command(form: str, *, is_all: bool) -> int:
     lines: list[Line] = [[Piece(f"remit {__version__}", "bold"), Piece(about, "dim")]]
     lines.extend(health_lines(facts, columns()))
     lines.append([])
-    lines.extend(settings_lines(settings, find_file(Path.cwd()), unknown, columns(), is_all=is_all))
+    nearest = find_file(Path.cwd())
+    files = list(dict.fromkeys([*map(Path, person_files()), *([nearest] if nearest else [])]))
+    lines.extend(settings_lines(settings, files, unknown, columns(), is_all=is_all))
     print_lines(lines)
     return code
 
