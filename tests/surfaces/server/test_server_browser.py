@@ -54,7 +54,8 @@ def paths(site: RunningSite) -> list[str]:
     plan, _ = add_question(site, HOSTILE)
     folder = site.folder / ".remit/gate"
     folder.mkdir(parents=True, exist_ok=True)
-    with open_session(str(folder), "hostile", session=HOSTILE, title=HOSTILE, branch=HOSTILE) as state:
+    with open_session(str(folder), "hostile", title=HOSTILE, branch=HOSTILE) as state:
+        state.session = HOSTILE
         decision = {"tool": HOSTILE, "rule": HOSTILE, "reason": HOSTILE, "paths": [HOSTILE]}
         state.decisions.append(DecisionEntry(at=1.7e9, decision="deny", **decision))
         state.warn(HOSTILE)
