@@ -188,23 +188,6 @@ def test_a_name_next_to_a_place_belongs_to_it(line: str, name: str, flags: str) 
     assert (mention.name, shown(mention)) == (name, flags)
 
 
-@pytest.mark.parametrize(
-    ("line", "is_label"),
-    [
-        ("**read_orders**: `«shop/cart.py:34»` - the class that it uses", True),
-        ("- **`read_orders`**: «shop/cart.py:34»", False),
-        ("- **read_orders()**: «shop/cart.py:34»", False),
-        ("The bug is in **read_orders**: «shop/cart.py:34»", False),
-        ("- read_orders: «shop/cart.py:34»", False),
-        ("- **read_orders** in «shop/cart.py:34»", False),
-    ],
-)
-def test_a_bold_label_without_code_marks_may_be_the_subject_of_an_entry(line: str, is_label: bool) -> None:
-    mention = read(line)
-    assert mention is not None
-    assert (mention.name, mention.is_label) == ("read_orders", is_label)
-
-
 @pytest.mark.parametrize("line", ALONE)
 def test_other_words_next_to_a_place_are_not_names_of_it(line: str) -> None:
     assert read(line) is None

@@ -64,7 +64,6 @@ Note = Literal[
     "plain",  # the name is a plain word in brackets: `a.py:12 (login)`
     "code",  # the name is written as code: `name`, `name()`
     "defined",  # the clause states that the name is defined there
-    "topic",  # the name is the label of a list entry, without code marks: `**login**: a.py:12`
     "estimate",  # `~120`, `around line 120`
     "create",  # a Create row of a design
     "comment",  # the location of a quote is a comment inside its fence

@@ -129,8 +129,6 @@ _SHOUTED = lazy_pattern(r"[A-Z]{2,40}$")
 _RULE_OR_HASH = lazy_pattern(r"[A-Z]{1,6}\d{2,6}$|(?=[a-f]*\d)[0-9a-f]{7,40}$")
 #: The endings of built files that programs are called by: `shop.elf` is not the `elf` of `shop`.
 _BUILT_ENDINGS = (".elf", ".exe", ".dll", ".dylib", ".wasm", ".jar", ".apk", ".whl")
-#: What comes before the label of a list entry or paragraph.
-_LABEL_START = lazy_pattern(r"\s*(?:(?:[-*+]|\d{1,4}[.)])\s+)?(?:\*\*|__)$")
 #: What a program prints after a place: `tests/test_app.py:5: AssertionError`.
 _PRINTED = lazy_pattern(r"\w{0,60}(?:Error|Exception|Warning)$")
 
@@ -189,8 +187,6 @@ class NameMention(msgspec.Struct, frozen=True):
     is_plain: bool = False
     #: Whether the clause states that it is defined there.
     is_defined: bool = False
-    #: Whether it is the label of a list entry, without code marks: `**total**: shop/cart.py:34`.
-    is_label: bool = False
 
 
 class _Candidate(msgspec.Struct, frozen=True):
@@ -269,12 +265,7 @@ def _before(text: str, start: int, place: str) -> _Candidate | None:
     is_defined = says_defined or (
         definer is not None and not _USES.search(head, max(0, definer.start() - _LONGEST_WORDS), definer.start())
     )
-    is_label = span is None and not match[2] and len(lead) < _LOOK_BACK and _LABEL_START.match(head) is not None
-    mention = replace(
-        mention,
-        is_defined=mention.is_defined or is_defined,
-        is_label=is_label and (join["sign"] or "").strip() in (":", "："),
-    )
+    mention = replace(mention, is_defined=mention.is_defined or is_defined)
     return _Candidate(mention, len(join[0].strip("`*_")))
 
 

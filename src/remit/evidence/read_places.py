@@ -354,7 +354,6 @@ def _with_name(claim: Claim, name: NameMention) -> Claim:
     notes = set(claim.notes)
     notes |= {"code"} if name.is_code else {"plain"} if name.is_plain else set()
     notes |= {"defined"} if name.is_defined else set()
-    notes |= {"topic"} if name.is_label else set()
     return replace(claim, kind="name", name=name.name, notes=frozenset(notes))
 
 

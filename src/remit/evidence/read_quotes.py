@@ -24,7 +24,6 @@ from remit.evidence.quote_text import quote_readings
 from remit.evidence.read_places import display_path
 from remit.lazy import lazy_pattern
 from remit.workspace.files import Workspace
-from remit.workspace.languages import is_written_in
 
 _CODE_MATCH = lazy_pattern(r"code match\**\s*[:：]\**\s*(`{1,3})(?!`)", re.IGNORECASE)
 #: What joins a place with the code that it has: `` `a.py:12` contains `x = 1` ``, and code with the place after it.
@@ -56,7 +55,6 @@ _PRINTED = frozenset({"console", "output", "terminal", "shell-session", "text", 
 _PROMPTS = ("$ ", "❯ ", "PS>", ">>> ")
 #: Fences in these languages show a text or a change as a whole; comments inside are part of it.
 _SAMPLES = frozenset({"markdown", "md", "mdx", "diff", "patch"})
-_NO_LANGUAGE = frozenset(("", "text", "txt", "plain", "plaintext"))
 _LANGUAGE = lazy_pattern(r"[\w+#.\-]+$")
 #: An attribute that a site shows above a block.
 _DISPLAY = lazy_pattern(r"\b(?:title|filename|name)=", re.IGNORECASE)
@@ -266,12 +264,6 @@ def _may_quote(fence: Segment, place: Claim, around: Surroundings) -> bool:
 
 def _language(fence: Segment) -> str:
     return fence.info.split(" ")[0].lower()
-
-
-def is_in_language(fence: Segment, path: str) -> bool:
-    """Return whether a fence is in the language of a file, or in none."""
-    language = _language(fence)
-    return language in _NO_LANGUAGE or is_written_in(path, language)
 
 
 def _existing_part(lines: list[str]) -> list[str]:

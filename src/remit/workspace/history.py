@@ -52,7 +52,6 @@ PROBLEMS: dict[Problem, str] = {
 _MAX_COMMITS = 32
 #: A file is followed through at most this many renames, and compared in at most this many versions.
 _MAX_RENAMES, _MAX_VERSIONS = 8, 200
-_MAX_IN_FOLDER = 1_000
 _SHORT_ID = 7
 
 

@@ -12,9 +12,9 @@ from remit.workspace.safe_git import decode_output, run_git
 
 _ENDINGS = (".md", ".markdown", ".mdx", ".mdc")
 #: Names of instructions for assistants and of other documents in any folder, without their ending.
-_ASSISTANTS = frozenset({"agents", "claude", "gemini", "copilot-instructions", "skill"})
-_NAMES = _ASSISTANTS | frozenset(
+_NAMES = frozenset(
     {
+        *("agents", "claude", "gemini", "copilot-instructions", "skill"),
         *("readme", "contributing"),
         *("architecture", "development", "developing", "hacking", "security", "testing", "design"),
     }
@@ -88,10 +88,3 @@ def is_document(path: str) -> bool:
 def has_document_name(path: str) -> bool:
     """Return whether a file is named like a document that should stay true in any folder: `README.md`, `AGENTS.md`."""
     return os.path.splitext(os.path.basename(path.lower()))[0] in _NAMES
-
-
-def is_instruction(path: str) -> bool:
-    """Return whether a document is for assistants to follow: `AGENTS.md`, `.claude/commands/plan.md`."""
-    *folders, name = path.lower().split("/")
-    is_in_folder = not _INSTRUCTIONS.isdisjoint(folders) and _DOCS.isdisjoint(folders)
-    return is_in_folder or os.path.splitext(name)[0] in _ASSISTANTS
