@@ -45,7 +45,8 @@ _PROCESS_FOLDERS = ("tests/clients/real/", "tests/dispatch/crash/")
 _PROCESS_MODULE = re.compile(r"^pytestmark = .*\bpytest\.mark\.process\b", re.MULTILINE)
 #: Programs that any test may start: a git or shell command on a small checkout takes a few milliseconds.
 #: `os.fork`: a source file is parsed in a copy of the process.
-_CHEAP_PROGRAMS = frozenset({"bash", "git", "sh", "os.fork"})
+#: `file` is asked once in a process, by the module croniter when procrastinate is first imported.
+_CHEAP_PROGRAMS = frozenset({"bash", "file", "git", "sh", "os.fork"})
 
 #: Modules that take long, the longest first: a process that starts one last keeps the others waiting.
 _LONG_MODULES = (
@@ -150,10 +151,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
-    """Keep what jobs note about settings out of the user's state folder."""
+def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """Keep what jobs note about settings out of the user's state folder, and the user's settings out of the tests."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patched.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         yield
 
 

@@ -13,8 +13,6 @@ from remit import removed
 from remit.configuration import SETTINGS
 from remit.surfaces.cli.group import remit
 
-pytestmark = pytest.mark.process  # loading every command looks for programs
-
 TABLE = tomllib.loads(Path(removed.__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 

@@ -18,6 +18,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
     for name in [name for name in os.environ if name.startswith(("REMIT_", "GBRAIN_", "CLAUDE"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))  # opencode's settings of the user are there
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))  # that of other tests would stay after an uninstall
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.chdir(project)
