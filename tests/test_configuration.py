@@ -14,6 +14,12 @@ from remit.errors import ConfigurationError
 from remit.merging.merge_data import Policy
 
 
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the settings of the user out of environments without variables."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A checkout with a folder in it."""
