@@ -96,10 +96,9 @@ def verify(
 def _checked(
     text: str | bytes | Path, options: Options, repo: str | Path | None, rev: str | None, receipts: Receipts
 ) -> list[Verdict]:
+    content, name = (read_source(text), str(text)) if isinstance(text, Path) else (text, "-")
     with _sources_for(Path(repo) if repo is not None else _checkout(text), rev, receipts) as sources:
-        if isinstance(text, Path):
-            return check_text(read_source(text), str(text), options, sources)
-        return check_text(text, options=options, sources=sources)
+        return check_text(content, name, options, sources)
 
 
 def _checkout(text: str | bytes | Path) -> Path:
