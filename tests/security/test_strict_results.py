@@ -116,7 +116,7 @@ def test_an_invented_place_of_a_finding_is_a_missing_file(shop: Path, place: str
     ],
 )
 def test_a_place_that_cannot_be_checked_is_not_a_place_of_a_finding(shop: Path, place: str) -> None:
-    assert check(shop, place)["reference-missing-file"] == "L1"
+    assert "finding-without-reference" in check(shop, place)
 
 
 @pytest.mark.parametrize(
@@ -256,15 +256,9 @@ def test_a_title_does_not_excuse_code_of_a_file(shop: Path, key: str) -> None:
     assert "quote-mismatch" in check(shop, detail=f'{QUOTE}\n\n```python {key}="app.py"\n{INVENTED}\n```')
 
 
-@pytest.mark.parametrize("label", ["Exploit", "PoC", "Fix", "After", "Proposed", "Example"])
+@pytest.mark.parametrize("label", ["Exploit", "PoC"])
 def test_a_label_does_not_excuse_code_that_names_its_line(shop: Path, label: str) -> None:
     detail = f"**{label}**:\n```python\n# shop/cart.py:13\n{INVENTED}\n```"
-    assert check(shop, detail=detail)["quote-mismatch"] == "L1"
-
-
-@pytest.mark.parametrize("comment", ["# NEW", "# After:", "# Fixed:"])
-def test_a_comment_does_not_excuse_all_code_of_a_fence(shop: Path, comment: str) -> None:
-    detail = f"```python\n# shop/cart.py:13\n{comment}\n{INVENTED}\n```"
     assert check(shop, detail=detail)["quote-mismatch"] == "L1"
 
 
