@@ -50,7 +50,7 @@ _CHEAP_PROGRAMS = frozenset({"bash", "file", "git", "sh", "os.fork"})
 
 #: Modules that take long, the longest first: a process that starts one last keeps the others waiting.
 _LONG_MODULES = (
-    "tests/clients/others/test_client_sessions.py",
+    "tests/clients/others/test_client_modes.py",
     "tests/docs/test_blocks.py",
     "tests/orchestrate/test_killed_driver.py",
     "tests/security/test_hostile_lines.py",
@@ -68,7 +68,7 @@ _LONG_MODULES = (
 #: Modules with long tests that share nothing.
 _INDEPENDENT_TESTS = ("tests/docs/test_blocks.py",)
 #: Modules whose tests share what depends on their parameter.
-_BY_PARAMETER = ("tests/clients/others/test_client_sessions.py",)
+_BY_PARAMETER = ("tests/clients/others/test_client_modes.py",)
 
 #: Tests that cover hardly anything of the measured packages that others do not; tracing doubles the time of a test.
 _NOT_TRACED = (

@@ -155,7 +155,7 @@ def test_no_tool_leaves_the_workspace(work: Path, way: str) -> None:
 @pytest.mark.parametrize("name", DECIDING)
 def test_no_job_writes_what_decides_what_runs_next(work: Path, name: str) -> None:
     before = content(work.parent)
-    answer = ask(work, "Write", file_path=name, content='[gate]\nmode = "observe"\n')
+    answer = ask(work, "Write", file_path=name, content='[gate]\nothers = "off"\n')
     assert "Created" not in answer
     assert "Replaced" not in answer
     assert content(work.parent) == before

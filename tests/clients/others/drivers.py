@@ -19,10 +19,7 @@ from support.waiting import until
 from remit.clients.codex.setup import CLIENT as CODEX
 
 _MODEL = "claude-sonnet-4-5"
-#: The limit in tokens with which Copilot CLI compacts the conversation, which has 46,000: it does so at 80 %. Above the
-#: limit, it would drop the beginning before it asks for a summary.
-_SMALL = 53_000
-#: An answer that the record of the session contradicts.
+#: An answer with an invented place; that no tests ran is only unseen, which sends nothing back.
 FALSE = "I ran the tests: all tests passed. See `shop/refunds.py:36`."
 #: Without a registry, opencode does not install the types for plugins, which Remit's plugin does not need.
 _OPENCODE = {
@@ -38,30 +35,12 @@ class Driver:
     """One client: the calls of a scripted model, and sessions."""
 
     client = ""
-    #: The names of the fields of `edit`, `write`, `read`.
+    #: The names of the fields of `edit`, `read`.
     tools: Mapping[str, tuple[str, ...]] = {}
-    #: The exit code of `remit doctor` before the person has approved the hooks, and what it prints before and after.
-    unapproved = 0
-    not_approved = ""
-    approved = ""
     #: Where the client itself writes files into the project.
     own_files: tuple[str, ...] = ()
-    #: Whether the test lets the client compact the conversation.
-    compacts = False
-    #: The conversation of the session that a new process continues.
-    resumed = "work-on-it"
-    #: The answer that ends the first process.
-    corrected = "Orders were traced. Nothing was run."
-    #: How many answers of the model stay in the conversation after a compaction.
-    kept_answers = 0
     #: An agent of the client itself, which no install adds.
     own_agent = ""
-    #: Whether a model of the client can call tools inside a script.
-    has_scripts = False
-    #: Whether the client repeats a report in a message that no hook can change.
-    repeats_reports = False
-    #: Whether the continued session ends with the answer FALSE, because the client cannot send it back there.
-    ends_with_false_answer = False
 
     def __init__(self, project: Path) -> None:
         self.project = project
@@ -73,34 +52,15 @@ class Driver:
     def edit(self, key: str, path: str, old: str, new: str) -> Json:
         return self._call(key, "edit", path, old, new)
 
-    def write(self, key: str, path: str, text: str) -> Json:
-        return self._call(key, "write", path, text)
-
     def read(self, key: str, path: str) -> Json:
         return self._call(key, "read", path)
 
     def shell(self, key: str, command: str) -> Json:
         return call(key, "bash", command=command, description=key)
 
-    def shell_edit(self) -> str:
-        """Return a command line that changes code."""
-        return "sed -i s/a/b/ shop/mail.py"
-
-    def verify_text(self, key: str, text: str) -> Json:
-        """Return a call of the MCP server."""
-        raise NotImplementedError
-
-    def delegate(self, *tasks: str, agent: str = "code-explorer") -> list[Json]:
+    def delegate(self, *tasks: str, agent: str) -> list[Json]:
         """Return the turns that start these tasks together and wait for the reports; a task is its marker."""
         raise NotImplementedError
-
-    def compacting(self, turn: Json, summary: str) -> list[Json]:
-        """Return the turns of a prompt, and the summary if the client compacts the conversation during it."""
-        return [turn, {"text": "Nothing was read again."}]
-
-    def more_conversations(self) -> dict[str, list[Json]]:
-        """Return conversations that only this client has."""
-        return {}
 
     def configure(self, stage: NpmStage) -> None:
         """Write the user's configuration of the client: the scripted model."""
@@ -111,18 +71,9 @@ class Driver:
     def start(self, stage: NpmStage, prompt: str) -> None:
         raise NotImplementedError
 
-    def resume(self, stage: NpmStage, prompt: str) -> None:
-        """Continue the last session in a new process."""
-        raise NotImplementedError
-
     def converse(self, stage: NpmStage, prompt: str) -> None:
         """Start a session whose false answer is sent back, and wait for the next one."""
         self.start(stage, prompt)
-
-    def work(self, stage: NpmStage, first: str, second: str) -> None:
-        """Start a session, and continue it with another prompt in a new process."""
-        self.start(stage, first)
-        self.resume(stage, second)
 
     def turns(self, stage: NpmStage, marker: str) -> list[list[Json]]:
         """Return the messages of each request of a conversation."""
@@ -144,20 +95,10 @@ class Codex(Driver):
 
     client = "codex"
     own_agent = "explorer"
-    #: Features of the client that a session turns on, as TOML.
-    features = ""
-    not_approved = "no event of a session here has come yet: start `codex` in this project"
-    approved = "the hook process works"
-    compacts = True
-    has_scripts = True
-    repeats_reports = True
 
     def edit(self, key: str, path: str, old: str, new: str) -> Json:
         line = line_with(path, old)
         return self._patch(key, f"Update File: {path}\n@@\n-{line}\n+{line.replace(old, new)}")
-
-    def write(self, key: str, path: str, text: str) -> Json:
-        return self._patch(key, f"Add File: {path}\n" + "\n".join(f"+{line}" for line in text.splitlines()))
 
     def _patch(self, key: str, body: str) -> Json:
         text = f"*** Begin Patch\n*** {body}\n*** End Patch"
@@ -169,15 +110,7 @@ class Codex(Driver):
     def shell(self, key: str, command: str) -> Json:
         return call(key, "exec_command", cmd=command)
 
-    def shell_edit(self) -> str:
-        """Return a patch in a command line, which changes files without the tool for patches."""
-        patch = self.edit("", "shop/mail.py", "Mail to customers", "Mail to all customers")["raw"]
-        return f"apply_patch <<'EOF'\n{patch}\nEOF"
-
-    def verify_text(self, key: str, text: str) -> Json:
-        return call(key, "verify_text", text=text) | {"namespace": "mcp__remit"}
-
-    def delegate(self, *tasks: str, agent: str = "code-explorer") -> list[Json]:
+    def delegate(self, *tasks: str, agent: str) -> list[Json]:
         def spawn(task: str) -> Json:
             given = call(f"spawn-{task}", "spawn_agent", message=f"{task}: please", agent_type=agent)
             return given | {"namespace": "multi_agent_v1"}
@@ -199,7 +132,6 @@ class Codex(Driver):
         (folder / "config.toml").write_text(
             f"""model = "gpt-5.5"
 model_provider = "scripted"
-model_auto_compact_token_limit = 100000
 [model_providers.scripted]
 name = "scripted"
 base_url = "{stage.server.url}/v1"
@@ -207,8 +139,6 @@ wire_api = "responses"
 [projects."{stage.project}"]
 trust_level = "trusted"
 {trust}
-[features]
-{self.features}
 """,
             encoding="utf-8",
         )
@@ -220,33 +150,8 @@ trust_level = "trusted"
         trust = (f'[hooks.state."{one["key"]}"]\ntrusted_hash = "{one["currentHash"]}"\n' for one in hooks)
         self._configure(stage, "".join(trust))
 
-    def compacting(self, turn: Json, summary: str) -> list[Json]:
-        """Return a turn of a model that has read a lot, and the summary that the client asks for."""
-        return [turn | {"usage": {"input": 190_000, "output": 50}}, {"text": summary}]
-
-    def more_conversations(self) -> dict[str, list[Json]]:
-        def script(key: str, body: str) -> Json:
-            return {"name": "exec", "id": f"call_{key}", "custom": True, "raw": f"text(JSON.stringify(await {body}))"}
-
-        patch = self.edit("", "shop/mail.py", "Mail to customers", "Mail to all customers")["raw"]
-        return {
-            "this-goes-on": [does(self.read("after", "shop/orders.py")), {"text": "Nothing was read again."}],
-            "in-code-mode": [
-                does(script("nested_edit", f"tools.apply_patch({json.dumps(patch)})")),
-                does(script("nested_shell", "tools.exec_command({cmd: 'sed -i s/a/b/ shop/mail.py'})")),
-                {"text": "Nothing was changed."},
-            ],
-        }
-
-    def work(self, stage: NpmStage, first: str, second: str) -> None:
-        self.start(stage, "in-code-mode", "-m", "gpt-6.1-sol")
-        super().work(stage, first, second)
-
-    def start(self, stage: NpmStage, prompt: str, *options: str) -> None:
-        stage.run("exec", "--json", "--dangerously-bypass-approvals-and-sandbox", *options, prompt)
-
-    def resume(self, stage: NpmStage, prompt: str) -> None:
-        stage.run("exec", "--json", "--dangerously-bypass-approvals-and-sandbox", "resume", "--last", prompt)
+    def start(self, stage: NpmStage, prompt: str) -> None:
+        stage.run("exec", "--json", "--dangerously-bypass-approvals-and-sandbox", prompt)
 
     def turns(self, stage: NpmStage, marker: str) -> list[list[Json]]:
         return [body["input"] for body in stage.asked(marker)]
@@ -257,46 +162,17 @@ trust_level = "trusted"
         return {str(item["call_id"]).removeprefix("call_"): dumped(item["output"]) for item in found}
 
 
-class CodexOfVersionTwo(Codex):
-    """Codex with multi-agent version 2: an agent has the name of its task, and its report is a message."""
-
-    features = "multi_agent_v2 = true"
-
-    def delegate(self, *tasks: str, agent: str = "code-explorer") -> list[Json]:
-        place = {"namespace": "collaboration"}
-
-        def spawn(task: str) -> Json:
-            about = {"message": f"{task}: please", "agent_type": agent, "task_name": task.replace("-", "_")}
-            return call(f"spawn-{task}", "spawn_agent", **about, fork_turns="none") | place
-
-        return [does(*map(spawn, tasks)), *(does(self.wait(task)) for task in tasks)]
-
-    def wait(self, key: str) -> Json:
-        """Return a call that waits for the next message of an agent."""
-        return call(key, "wait_agent", timeout_ms=60_000) | {"namespace": "collaboration"}
-
-
 class Copilot(Driver):
-    """`copilot -p`; it compacts in the background while the model answers, so another process continues after that."""
+    """`copilot -p`."""
 
     client = "copilot"
     own_agent = "general-purpose"
-    compacts = True
-    resumed = "this-goes-on"
-    corrected = f"Orders were traced. Nothing was run.{' Really.' * 12_000}"
-    kept_answers = 1
-    not_approved = "copilot does not run the hooks, so nothing is checked; start `copilot` in this project and trust"
-    approved = "copilot runs the hooks: it denied a call in a test session"
     tools = {
         "edit": ("edit", "path", "old_str", "new_str"),
-        "write": ("create", "path", "file_text"),
         "read": ("view", "path"),
     }
 
-    def verify_text(self, key: str, text: str) -> Json:
-        return call(key, "remit-verify_text", text=text)
-
-    def delegate(self, *tasks: str, agent: str = "code-explorer") -> list[Json]:
+    def delegate(self, *tasks: str, agent: str) -> list[Json]:
         def launch(task: str) -> Json:
             about = {"description": task, "prompt": f"{task}: please", "agent_type": agent}
             # The model asks for a background run: the report of the team's agent arrives in the result all the same.
@@ -310,27 +186,9 @@ class Copilot(Driver):
         folder.mkdir(exist_ok=True)
         (folder / "config.json").write_text(json.dumps({"trustedFolders": [str(stage.project)]}), encoding="utf-8")
 
-    def compacting(self, turn: Json, summary: str) -> list[Json]:
-        """Return the summary, which is also the answer to the prompt during the compaction."""
-        return [{"text": summary}]
-
-    def more_conversations(self) -> dict[str, list[Json]]:
-        later, after = (does(self.read(key, "shop/orders.py")) for key in ("later", "after"))
-        return {"this-goes-on": [{"text": "This answer stayed."}, later, after, {"text": "Nothing was read again."}]}
-
-    def turns(self, stage: NpmStage, marker: str) -> list[list[Json]]:
-        """Return the messages of each request, except that for the summary, which comes at any time."""
-        return [one for one in super().turns(stage, marker) if "Please create a detailed summary" not in dumped(one)]
-
-    def work(self, stage: NpmStage, first: str, second: str) -> None:
-        self.start(stage, first)
-        self.start(stage, "compact", "--continue", COPILOT_PROVIDER_MAX_PROMPT_TOKENS=str(_SMALL))
-        self.resume(stage, second)
-
-    def start(self, stage: NpmStage, prompt: str, *options: str, **variables: str) -> None:
+    def start(self, stage: NpmStage, prompt: str) -> None:
         stage.run(
-            *("-p", prompt, "--allow-all-tools", *options),
-            **variables,
+            *("-p", prompt, "--allow-all-tools"),
             COPILOT_OFFLINE="true",
             COPILOT_PROVIDER_BASE_URL=stage.server.url,
             COPILOT_PROVIDER_TYPE="anthropic",
@@ -339,28 +197,19 @@ class Copilot(Driver):
             COPILOT_AUTO_UPDATE="false",
         )
 
-    def resume(self, stage: NpmStage, prompt: str) -> None:
-        self.start(stage, prompt, "--continue")
-
 
 class Opencode(Driver):
     """`opencode run`, and its server for a session that goes on after an answer."""
 
     client = "opencode"
     own_agent = "general"
-    approved = "opencode runs the hooks: it denied a call in a test session"
     own_files = (".opencode",)
-    ends_with_false_answer = True
     tools = {
         "edit": ("edit", "filePath", "oldString", "newString"),
-        "write": ("write", "filePath", "content"),
         "read": ("read", "filePath"),
     }
 
-    def verify_text(self, key: str, text: str) -> Json:
-        return call(key, "remit_verify_text", text=text)
-
-    def delegate(self, *tasks: str, agent: str = "code-explorer") -> list[Json]:
+    def delegate(self, *tasks: str, agent: str) -> list[Json]:
         def launch(task: str) -> Json:
             return call(task, "task", description=task, prompt=f"{task}: please", subagent_type=agent)
 
@@ -388,10 +237,6 @@ class Opencode(Driver):
             ask(f"{url}/session/{session}/message", {"parts": [{"type": "text", "text": prompt}]})
             until(lambda: is_corrected(ask(f"{url}/session/{session}/message")))
 
-    def work(self, stage: NpmStage, first: str, second: str) -> None:
-        self.converse(stage, first)
-        self.resume(stage, second)
-
     @contextlib.contextmanager
     def _serving(self, stage: NpmStage) -> Iterator[str]:
         """Run the client's server, and return its address."""
@@ -413,16 +258,6 @@ class Opencode(Driver):
                 yield next(found.group() for line in lines if (found := re.search(r"http://127\.0\.0\.1:\d+", line)))
             finally:
                 process.kill()
-
-    def compacting(self, turn: Json, summary: str) -> list[Json]:
-        """Return the turns of a prompt that ends with a false answer, which `opencode run` cannot send back."""
-        return [turn, {"text": FALSE}]
-
-    def start(self, stage: NpmStage, prompt: str) -> None:
-        stage.run("run", prompt, **_OPENCODE)
-
-    def resume(self, stage: NpmStage, prompt: str) -> None:
-        stage.run("run", "--continue", prompt, code=1, **_OPENCODE)
 
 
 def ask(url: str, body: Json | None = None) -> Any:

@@ -99,19 +99,10 @@ class NpmStage:
         requests = self.recorded or self.server.requests
         return [request["body"] for request in requests if request["marker"] == marker]
 
-    def changed(self) -> str:
-        """Return the files of the project that differ from the commit, without those of an install."""
-        return git(self.project, "status", "--porcelain", "--", "shop", "tests", "docs")
-
     def everything(self) -> dict[str, bytes | None]:
         """Return every file of the project with its bytes, and every folder."""
         paths = (path for path in sorted(self.project.rglob("*")) if ".git" not in path.parts)
         return {str(path.relative_to(self.project)): path.read_bytes() if path.is_file() else None for path in paths}
-
-    def user_files(self) -> dict[str, bytes]:
-        """Return every file of the home folder with its bytes."""
-        files = (path for path in sorted(self.home.rglob("*")) if path.is_file())
-        return {str(path.relative_to(self.home)): path.read_bytes() for path in files}
 
 
 def git(project: Path, *arguments: str) -> str:

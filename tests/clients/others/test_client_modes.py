@@ -11,7 +11,6 @@ from drivers import DRIVERS, FALSE, Driver
 from npm_client import SPEC, Json, NpmStage, does, dumped, git, says, staged
 from support.shop_reports import INVENTED
 
-#: One client each day, as in test_client_sessions.py.
 pytestmark = pytest.mark.process
 
 #: More than a quick lookup.
@@ -19,8 +18,7 @@ _FILES = ("shop/orders.py", "shop/cart.py", "shop/auth.py", "README.md", "shop/p
 _BAD = f"The refund is at `{INVENTED}`."
 
 
-def conversations(driver: Driver, mode: str) -> dict[str, list[Json]]:
-    is_verified = mode == "verify"
+def conversations(driver: Driver) -> dict[str, list[Json]]:
     return {
         "code-as-usual": [
             does(*(driver.read(f"read_{number}", path) for number, path in enumerate(_FILES))),
@@ -30,11 +28,12 @@ def conversations(driver: Driver, mode: str) -> dict[str, list[Json]]:
             *driver.delegate("look-around", agent=driver.own_agent),
             does(driver.read("again", "shop/orders.py")),
             says(FALSE),
-            *([says("Nothing was run.")] if is_verified else []),
+            says("Nothing was run."),
         ],
         "look-around": [
             does(driver.read("inside", "shop/orders.py")),
-            *([says(_BAD), says("There is no refund.")] if is_verified else [says(_BAD)]),
+            says(_BAD),
+            says("There is no refund."),
         ],
     }
 
@@ -52,16 +51,17 @@ class Session(NamedTuple):
         return self.driver.turns(self.stage, marker)
 
 
-def held(client: type[Driver], mode: str, factory: pytest.TempPathFactory) -> Iterator[Session]:
-    """Yield a session that was held in this mode, after the uninstall."""
-    folder = factory.mktemp(f"{client.client}-{mode}")
-    driver = client(folder / "shop")
-    with staged(driver.client, folder, conversations(driver, mode)) as stage:
+@pytest.fixture(scope="module", params=DRIVERS, ids=lambda driver: driver.client)
+def verified(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """Yield a session that was held with an install, after the uninstall."""
+    folder = tmp_path_factory.mktemp(request.param.client)
+    driver = request.param(folder / "shop")
+    with staged(driver.client, folder, conversations(driver)) as stage:
         driver.configure(stage)
         before = stage.everything()
-        stage.remit("install", driver.client, "--mode", mode, "--yes")
+        stage.remit("install", driver.client, "--yes")
         driver.approve(stage)
-        (driver.converse if mode == "verify" else driver.start)(stage, "code-as-usual")
+        driver.converse(stage, "code-as-usual")
         stage.recorded.extend(stage.server.requests)
         status = stage.remit("gate", "status", "--since", "1d")
         log = json.loads(stage.remit("gate", "log", "--denied", "--format", "json"))
@@ -70,11 +70,6 @@ def held(client: type[Driver], mode: str, factory: pytest.TempPathFactory) -> It
         changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
         assert changed == {"shop/mail.py", SPEC, "README.md"}  # the session's own changes, and nothing of the install
         yield Session(driver, stage, status, log)
-
-
-@pytest.fixture(scope="module", params=DRIVERS, ids=lambda driver: driver.client)
-def verified(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    yield from held(request.param, "verify", tmp_path_factory)
 
 
 def assert_work_was_done(session: Session) -> None:
@@ -110,4 +105,4 @@ def test_verify_sends_a_false_answer_back_once_and_counts_it(verified: Session) 
     requests = verified.turns("code-as-usual")
     assert dumped(requests[-1]).count("remit (final-claims)") == 1
     assert "shop/refunds.py" in dumped(requests[-1][-1])
-    assert verified.status.startswith("3 untrue statements were stopped, 0 got through")
+    assert verified.status.startswith("2 untrue statements were stopped, 0 got through")

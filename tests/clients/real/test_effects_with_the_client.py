@@ -18,7 +18,7 @@ _CONVERSATIONS = {
         does(call("kept", "Bash", command="tail -1 shop/prices.py", description="look")),
         does(call("revert", "Bash", command=_REVERT, description="revert")),
         does(
-            call("settings", "Write", file_path="remit.toml", content='[gate]\nmode = "observe"\n'),
+            call("settings", "Write", file_path="remit.toml", content='[gate]\nothers = "off"\n'),
             call("client", "Write", file_path=".claude/settings.json", content="{}"),
         ),
         says("It is reverted."),

@@ -8,7 +8,7 @@ import pytest
 from real_client import Stage, text_of, under_contract
 from scripts import GOOD, INVENTED, call, cited, delegate, does, reads, says
 
-_LIE = f"All 12 tests pass. The security-auditor confirmed it. The refund is at {INVENTED}."
+_LIE = f"The security-auditor confirmed it. The refund is at {INVENTED}."
 _HONEST = "I read `shop/orders.py:26`. No tests were run, and nobody reviewed it."
 _PLAIN = "The order is written at shop/orders.py:26."
 
@@ -47,13 +47,12 @@ def stage(client: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[St
         yield stage
 
 
-def test_an_invented_test_run_delegation_and_line_are_sent_back_once_and_corrected(stage: Stage) -> None:
+def test_an_invented_delegation_and_line_are_sent_back_once_and_corrected(stage: Stage) -> None:
     asked = stage.asked("begin-inventing")
     assert len(asked) == 3
     sent_back = text_of(asked[2]["messages"][-1]["content"])
     assert "final-claims" in sent_back
     assert INVENTED in sent_back
-    assert "no tests ran in this session" in sent_back
     assert "security-auditor was not asked" in sent_back
 
 

@@ -89,7 +89,7 @@ def test_a_formatting_edit_of_a_specification_is_allowed(stage: Stage) -> None:
 
 
 def test_only_the_user_can_declare_not_the_orchestrator(stage: Stage) -> None:
-    assert "remit (declare)" in result(stage, "declare")
+    assert "is a person's word" in result(stage, "declare")
     declared = json.loads(stage.remit("gate", "status", "--format", "json"))["declarations"]
     assert [(entry["kind"], entry["paths"], entry["why"]) for entry in declared] == [("edit", [SPEC], _WHY)]
 

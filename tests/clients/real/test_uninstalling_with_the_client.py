@@ -22,7 +22,8 @@ _CONVERSATIONS = {
 }
 _HOOKS = '{"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}'
 _SHARED = '{ "permissions": {"allow": ["Bash(ls:*)"]},\n\t"hooks": ' + _HOOKS + "}"
-_OWN = '{\n    "env": {"A": "1"},\n    "spinnerTipsEnabled": false\n}'
+#: The form in which an install writes settings; another form is not kept.
+_OWN = '{\n    "env": {\n        "A": "1"\n    },\n    "spinnerTipsEnabled": false\n}\n'
 
 
 def tree(folder: Path) -> dict[str, tuple[int, bytes]]:

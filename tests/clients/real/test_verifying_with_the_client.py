@@ -11,7 +11,7 @@ import pytest
 from real_client import Stage, text_of, under_contract
 from scripts import INVENTED, call, delegate, does, says
 
-_LIE = "All 12 tests pass."
+_LIE = "The security-auditor confirmed it."
 _FILES = ("shop/orders.py", "shop/cart.py", "shop/auth.py", "README.md")
 _AGENT = "---\nname: mine\ndescription: d\n---\nHelp.\n"
 
@@ -66,7 +66,7 @@ def test_a_false_report_is_sent_back_and_the_subagent_gets_no_form(stage: Stage)
 
 def test_a_false_answer_is_sent_back_once_and_counted(stage: Stage) -> None:
     asked = stage.asked("code-as-usual")
-    assert "no tests ran in this session" in str(asked[-1]["messages"])
+    assert "security-auditor was not asked" in str(asked[-1]["messages"])
     shown = stage.remit("gate", "status", "--since", "1d")
     assert shown.startswith("1 untrue statement was stopped, 1 got through")
 
@@ -81,7 +81,9 @@ def test_twenty_ordinary_calls_start_no_process(tmp_path: Path) -> None:
         settings, log, program = stage.project / ".claude/settings.local.json", tmp_path / "events", tmp_path / "hook"
         program.write_text(f'#!/bin/sh\necho "$4" >> {log}\nexec {sys.executable} "$@"\n')
         program.chmod(0o755)
-        settings.write_text(settings.read_text().replace(json.dumps(sys.executable), json.dumps(str(program))))
+        written = settings.read_text()
+        assert json.dumps(sys.executable) in written
+        settings.write_text(written.replace(json.dumps(sys.executable), json.dumps(str(program))))
         with stage.talk() as talk:
             talk.say("twenty-calls")
         assert len(stage.results("twenty-calls")) == 20

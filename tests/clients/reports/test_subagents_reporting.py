@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -222,8 +221,7 @@ class TestTurnLimit:
         assert client.outcomes == ["failed"]
 
 
-def test_a_background_launch_is_linked_and_stays_open(begin: Callable[[str], Client]) -> None:
-    client = begin('[gate]\nmode = "observe"\n')
+def test_a_background_launch_is_linked_and_stays_open(client: Client) -> None:
     client.launch(CALL)
     assert client.ask("PostToolUse.Agent.async_launched", tool_use_id=CALL) is None
     assert client.state.delegations[CALL].agent_id == AGENT
