@@ -59,6 +59,8 @@ class AnsweredSession(NamedTuple):
     asked: Iterable[str]
     #: Whether the calls of its subagents are in the record.
     has_subagents: Callable[[], bool]
+    #: Whether the output of a call has a name.
+    has_printed: Callable[[str], bool]
 
 
 class FinalAnswer:
@@ -127,16 +129,20 @@ class FinalAnswer:
             return False
         if checked.kind == "quote":
             return self._receipts is not None and not self._was_there(checked.path, checked.claim.code)
-        return not self._was_there(checked.path, checked.claim.name.partition("|")[0].rpartition(".")[2])
+        name = checked.claim.name.partition("|")[0].rpartition(".")[2]
+        return not self._was_there(checked.path, name) and not self._is_shown(name)
 
     def _is_of_checkout(self, path: str) -> bool:
-        """Return whether a missing file is one of this checkout, and was not there before the session.
+        """Return whether a missing file is one of this checkout, and was never there for the session.
 
-        Its folder is there, or a call of the session named it.
+        Its folder is there, or a call that failed named it. What a call read or wrote was there.
         """
         folder = path.rpartition("/")[0]
+        if self._record is not None and (path in self._record.touched or self._record.files.written.find(path)):
+            return False
         is_known = bool(folder) and Path(self._root, folder).is_dir()
-        if not is_known and path not in ReceiptIndex(self._receipts or (), self._root).touched:
+        failed = (call.path for call in self._receipts or () if call.failed and call.path)
+        if not is_known and not any(f"/{name}".endswith(f"/{path}") for name in failed):
             return False
         is_deleted = self._record is not None and self._record.files.deleted.find(path) is not None
         return not is_deleted and self._committed(path) is None
@@ -153,6 +159,11 @@ class FinalAnswer:
         if not edits:  # a command that wrote it shows nothing
             return self._record is not None and self._record.files.written.find(path) is not None
         return any(_bare(words) in _bare(value) for call in edits for value in _texts(call.arguments))
+
+    def _is_shown(self, name: str) -> bool:
+        """Return whether the output of a call, or an edit of any file, has a name."""
+        edited = (value for call in self._receipts or () if call.action == "edit" for value in _texts(call.arguments))
+        return any(name in value for value in edited) or self._session.has_printed(name)
 
     def _committed(self, path: str) -> str | None:
         """Return the text of a file in the last commit; None if that does not have it."""

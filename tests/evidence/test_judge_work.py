@@ -40,6 +40,8 @@ def outcome(text: str, *receipts: Receipt, **options: Any) -> str:
     return f"{checked.outcome} {checked.reason}".strip()
 
 
+_IGNORED = "The following paths are ignored by one of your .gitignore files:\ndocs\nhint: Use -f"
+
 # Sentences
 
 
@@ -164,6 +166,46 @@ def test_each_check_has_its_own_last_run(text: str, command: str, output: str) -
     assert outcome(text, bash(command, 1, output)) == "contradicted run-failed"
 
 
+@pytest.mark.parametrize(
+    ("text", "command", "output"),
+    [
+        ("`cargo check` passes.", "cargo check 2>&1", "error: could not compile `shop` (lib) due to 1 previous error"),
+        ("`make check` is green.", "make check", "make: *** [check] Error 1"),
+        ("`mise run lint` is clean.", "mise run lint", "[lint] ERROR task failed"),
+        ("`bun run lint` passes.", "bun run lint", 'error: script "lint" exited with code 1'),
+        ("All integration tests pass.", "mise run test:integration", "--- FAIL: TestX (0.00s)"),
+        ("集成测试全部通过。", "npm run test:integration", "Tests: 1 failed, 3 passed, 4 total"),
+        ("The server compiles cleanly.", "go build ./cmd/mcp-server/", "cmd/a.go:1:2: undefined: x"),
+        ("The web build succeeds.", "cd web && npm run build", "src/a.ts(1,2): error TS2322: no"),
+        ("The linter passes.", "mise run lint", "[lint:go] 3 issues:"),
+        ("Clippy is clean.", "cargo clippy", "error: could not compile `shop` (lib) due to 1 previous error"),
+    ],
+)
+def test_a_named_command_or_part_has_its_own_last_run(text: str, command: str, output: str) -> None:
+    run = bash(command, 1, output)
+    assert outcome(text, run) == "contradicted run-failed"
+    assert outcome(text, run, bash("git status")) == "contradicted run-failed"
+    assert outcome(text, run, EDIT) == "unchecked run-unclear"
+
+
+@pytest.mark.parametrize("text", ["All unit tests pass.", "All other tests pass.", "`npm run test:unit` passes."])
+def test_the_failure_of_another_part_is_no_proof(text: str) -> None:
+    failed = bash("npm run test:integration", 1, "Tests: 1 failed, 3 passed, 4 total")
+    assert outcome(text, failed) == "unchecked run-unclear"
+    both = bash("npm run test:unit && npm run test:integration", 1, "Tests: 1 failed, 3 passed, 4 total")
+    assert outcome(text, both) == "unchecked run-unclear"
+
+
+def test_a_later_run_that_may_have_the_part_lifts_its_failure() -> None:
+    failed = bash("npm run test:unit", 1, "Tests: 1 failed, 3 passed, 4 total")
+    assert outcome("All unit tests pass.", failed, bash("npm test", 0, "Tests: 9 passed, 9 total")) == (
+        "unchecked run-unclear"
+    )
+    assert outcome("All unit tests pass.", failed, bash("npm test", 1, "Tests: 1 failed, 8 passed, 9 total")) == (
+        "contradicted run-failed"
+    )
+
+
 def test_the_failure_of_another_check_in_one_task_is_no_proof() -> None:
     run = bash("make check", 1, "1 failed, 47 passed in 0.91s\nmake: *** [check] Error 1")
     assert outcome("The linter passes.", run) == "unchecked run-unclear"
@@ -191,6 +233,17 @@ def test_tsc_without_output_files_is_no_build() -> None:
         ),
         ("Pushed.", "git push", " ! [rejected] main -> main\nerror: failed to push", "contradicted refused"),
         ("Pushed.", "git push", "fatal: could not read Username", "contradicted refused"),
+        ("Pushed.", "git push", 'error: script "lint" exited with code 1', "contradicted refused"),
+        ("Pushed.", "git commit -m x && git push", "husky - pre-commit script failed (code 1)", "contradicted refused"),
+        ("Pushed.", "npm test && git push -q; npm run e2e", "error: a test", "unchecked run-unclear"),
+        ("Committed.", "rtk git commit -m x", "husky - pre-commit script failed (code 1)", "contradicted refused"),
+        ("Committed.", "npm run lint && git add -A && git commit -m x", "Found 3 errors.", "contradicted refused"),
+        ("Committed.", "git add docs/a.md && git commit -m x", _IGNORED, "contradicted refused"),
+        ("Committed.", "git add a && git commit -m x && git push", "fatal: pathspec 'a'", "contradicted refused"),
+        ("Committed.", "git commit -qm x && npm test", "error: a test", "unchecked run-unclear"),
+        ("Committed.", "git commit -qm x | cat; npm test", "error: a test", "unchecked run-unclear"),
+        ("Committed.", "git commit -m x", "[detached HEAD 1234567] x\nerror: later", "verified"),
+        ("Committed. I could not push: the hook failed.", "git commit -m x", "fatal: no", "unchecked run-unclear"),
     ],
 )
 def test_a_printed_refusal_contradicts(text: str, command: str, output: str, expected: str) -> None:
@@ -202,6 +255,7 @@ def test_a_later_success_or_another_program_lifts_a_refusal() -> None:
     assert outcome("Pushed.", refused, bash("git pull --rebase && git push", 0, "a..b  main -> main")) == "verified"
     assert outcome("Pushed.", refused, bash("./release.sh")) == "unchecked run-unclear"
     assert outcome("Pushed.", refused, bash("gh pr create --fill")) == "unchecked run-unclear"
+    assert outcome("Pushed.", bash("gh pr create --fill"), refused) == "contradicted refused"
 
 
 def test_a_refused_edit_contradicts_a_change() -> None:

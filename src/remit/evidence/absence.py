@@ -1,4 +1,7 @@
-"""Find the claims whose clause says that what they name is absent: "there is no `make migrate` target"."""
+"""Find the claims whose clause says that what they name is absent, or proposes to make it.
+
+"There is no `make migrate` target", "I suggest a new file `src/tax.py`".
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,14 @@ import re
 from functools import cache
 
 from remit.evidence.document import words
-from remit.evidence.model import Claim
+from remit.evidence.model import REFERENCES, Claim
+from remit.lazy import lazy_pattern
 
 #: How many characters before and after a claim are read.
 _NEAR = 60
+#: ... and for the words of a proposal, in its clause.
+_FAR = 200
+_CLAUSE_END = lazy_pattern(r"[.!?;]\s|[。！？；]|, (?:and|but)\b")
 _MARKS = "`*_\"'()[]"
 
 
@@ -23,6 +30,16 @@ def says_absent(claim: Claim) -> bool:
     return _before().search(before) is not None or _after().match(after) is not None
 
 
+def proposes(claim: Claim) -> bool:
+    """Return whether the clause of a claim proposes to make its file: then it does not claim that it is there."""
+    if claim.segment.kind == "code" or claim.kind not in REFERENCES or claim.line is not None:
+        return False
+    text = claim.segment.text
+    before = _CLAUSE_END.split(text[max(0, claim.start - _FAR) : claim.start])[-1]
+    after = _CLAUSE_END.split(text[claim.end : claim.end + _FAR])[0]
+    return _proposal().search(before if after.isascii() else f"{before} {after}") is not None
+
+
 @cache
 def _before() -> re.Pattern[str]:
     return re.compile(rf"(?i)(?:{_any('absent-before')})(?:\s+(?:a|an|any|the|such|old))?\Z")
@@ -31,6 +48,11 @@ def _before() -> re.Pattern[str]:
 @cache
 def _after() -> re.Pattern[str]:
     return re.compile(rf"(?i)(?:(?:{_any('thing')})s?\s+)?(?:,?\s*(?:which|that)\s+)?(?:{_any('absent-after')})")
+
+
+@cache
+def _proposal() -> re.Pattern[str]:
+    return re.compile(rf"(?i)(?:{_any('proposing')}).*?(?:{_any('making')})", re.DOTALL)
 
 
 def _any(group: str) -> str:

@@ -48,6 +48,14 @@ _IN_PLACE = lazy_pattern(r"^(?:-[A-Za-z]*i|--in-place)")
 _SED_SPAN = lazy_pattern(r"^(\d{1,9})(?:,(\d{1,9}))?p;?$")
 _HEAD_COUNT = lazy_pattern(r"^-(?:n|-lines=)?(\d{1,9})$")
 _TAIL_START = lazy_pattern(r"^(?:-n|--lines=)?\+(\d{1,9})$")
+#: A program that runs another one and shortens what it prints, and the programs that it does that for.
+_SHORTENER = "rtk"
+_SHORTENED = frozenset(
+    """
+    bun cargo docker dotnet eslint gh git go golangci-lint gradle make mvn mypy npm npx playwright pnpm prettier pytest
+    rspec ruff tsc vitest yarn
+    """.split()  # noqa: SIM905 (as above)
+)
 _MAX_COMMAND = 20_000
 #: Characters of all different command lines of a record that are read.
 MAX_READ = 2_000_000
@@ -126,12 +134,16 @@ def _read_once(command: str) -> tuple[bool, tuple[ReceiptCommand, ...]]:
     return is_understood, tuple(
         ReceiptCommand(
             simple.operator,
-            simple.words + simple.inputs,
+            _without_shortener(simple.words) + simple.inputs,
             simple.folder,
             [name for name in simple.outputs if name not in _NO_FILE],
         )
         for simple in simple_commands
     )
+
+
+def _without_shortener(words: list[str]) -> list[str]:
+    return words[1:] if words[:1] == [_SHORTENER] and not _SHORTENED.isdisjoint(words[1:2]) else words
 
 
 def join_folder(folder: str | None, name: str) -> str | None:

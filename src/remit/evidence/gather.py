@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from remit.contract.kinds import Kind
 from remit.contract.parse import Document
 from remit.contract.result_data import STATUSES
-from remit.evidence.absence import says_absent
+from remit.evidence.absence import proposes, says_absent
 from remit.evidence.changes import ChangeChecker
 from remit.evidence.dates import Accused, ClaimDates
 from remit.evidence.document import Headings, Segment, has_words, planned_rows, segments, words
@@ -167,7 +167,7 @@ def _read_claims(document: Document, kind: Kind, sources: Sources, *, strict: bo
         (piece.text for piece in heads if piece.depth == 1),
         heads[0].text if heads and ": " not in heads[0].text else "",
     )
-    stated = [claim for claim in (*places, *claims) if not says_absent(claim)]
+    stated = [claim for claim in (*places, *claims) if not says_absent(claim) and not proposes(claim)]
     every = sorted(stated, key=lambda claim: (claim.at, claim.kind == "quote"))
     return _Read(every, title)
 

@@ -8,7 +8,7 @@ shown as one is compared literally, and is unseen if the record has none.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
@@ -42,6 +42,8 @@ _FAILED_TEST = lazy_pattern(
     r"|\s*(?:[✕✗×✖●]|not ok \d+ -) (.{1,300}?)(?: \(?[\d.]+ ?m?s\)?)?|rspec (\S+:\d+).*)\s*(?: - .*|\([\d.]+s\))?$",
     re.MULTILINE,
 )
+#: What a sentence about a commit or a push that was refused names.
+_OF_GIT = lazy_pattern(r"commit|push|hook|remote|提交|推送|钩子|コミット|プッシュ|フック", re.IGNORECASE)
 _LAST_WORD = lazy_pattern(r"\w+\W*$")
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _ONE = r"one|only|single|sole"
@@ -62,7 +64,7 @@ class _Ran(NamedTuple):
         if self.run is None:
             return read_outcome(output, None, check) if output else RunOutcome(None)
         if is_proof and self.run.is_indirect and len(self.run.checks) > 1:
-            return read_outcome(output, None, check, only_runners=True)
+            return read_outcome(output, None, check, only_runners=True, command=self.run.words)
         return run_outcome(self.run, self.receipt.output, self.receipt.exit, check)
 
     @property
@@ -173,13 +175,11 @@ class WorkJudge:
     # Sentences
 
     def _judge_run(self, statement: WorkStatement, check: Check) -> CheckedStatement:
-        runs = [ran for ran in self._runs if ran.run is None or check in ran.run.checks]
-        if check == "build":  # `tsc --noEmit` builds nothing
-            runs = [ran for ran in runs if ran.run is None or "--noEmit" not in ran.run.words]
+        runs = self._runs_of(statement, check)
         last = runs[-1] if runs else None
         if last is None or last.receipt.pending or self._may_act_since(last.position):
             return _checked(statement, "unchecked", "run-unclear", "the record does not show the outcome now")
-        outcome = last.outcome(check, is_proof=True)
+        outcome = last.outcome(check, is_proof=not statement.command)
         if outcome.passed and (statement.count is None or statement.count in _printed(runs, check)):
             return _checked(statement, "verified", ran=last, line=outcome.line)
         is_proof = outcome.passed is False and outcome.line != "" and self._is_of_project(last)
@@ -191,6 +191,20 @@ class WorkJudge:
             why = f"`{last.command}` printed `{outcome.line[:_MAX_LINE]}`, and nothing changed since"
             return _checked(statement, "contradicted", "run-failed", why, last, outcome.line)
         return _checked(statement, "unchecked", "run-unclear", "it may be about another run", last, outcome.line)
+
+    def _runs_of(self, statement: WorkStatement, check: Check) -> list[_Ran]:
+        """Return the runs that a sentence is about; none if a later one may have run its command or part, too."""
+        wanted = frozenset().union(*(run.checks for run in find_runs(statement.command))) or {check}
+        runs = [ran for ran in self._runs if ran.run is None or wanted & ran.run.checks]
+        if check == "build":  # `tsc --noEmit` builds nothing
+            runs = [ran for ran in runs if ran.run is None or "--noEmit" not in ran.run.words]
+        words = _words(statement.command or statement.only)
+        if not words:
+            return runs
+        named = [ran for ran in runs if any(words in _words(place) for place in _names(ran, statement))]
+        after = runs[runs.index(named[-1]) + 1 :] if named else []
+        is_alone = all(ran.outcome(check).passed is False and ran.receipt is not named[-1].receipt for ran in after)
+        return named if is_alone and not (named and _has_others(named[-1], wanted)) else []
 
     def _is_of_project(self, ran: _Ran) -> bool:
         """Return whether it ran the files of the project as they are: in its folder, in a line that only runs them."""
@@ -213,7 +227,7 @@ class WorkJudge:
             position = self._calls.index(receipt) + 1
             later = self._calls[position:]
             is_possible = any(self._is_unknown_act(call) or is_open_ended(call.command) for call in later)
-            if line and not acts.has_unknown and not is_possible:
+            if line and not is_possible and not _is_open(statement):
                 why = f"`{_short(receipt)}` printed `{line}`"
                 return _checked(statement, "contradicted", "refused", why, _Ran(receipt, None, position), line)
         outcome: _Outcome = "verified" if acts.done is not None and acts.failed is None else "unchecked"
@@ -334,6 +348,25 @@ def _printed(runs: Sequence[_Ran], check: Check) -> set[int]:
     return printed
 
 
+def _words(command: str) -> str:
+    """Return the words of a command between blanks, in lower case, so that whole words can be found in it."""
+    return "".join(f" {word}" for word in re.findall(r"[^\W_]+", command.lower())) + " " if command else ""
+
+
+def _names(ran: _Ran, statement: WorkStatement) -> list[str]:
+    """Return what names the command of a run; for a part, also the folder that it ran in."""
+    if ran.run is None:
+        return []
+    folders = (simple.folder or ran.receipt.cwd or "" for simple in simple_commands(ran.receipt.command))
+    names = [folder.rstrip("/").rpartition("/")[2] for folder in folders]
+    return [ran.run.words, *([] if statement.command else names)]
+
+
+def _has_others(ran: _Ran, checks: Set[Check]) -> bool:
+    """Return whether the line of a run has another one of these checks, whose output is not told apart."""
+    return sum(bool(checks & run.checks) for run in find_runs(ran.receipt.command)) > 1
+
+
 def _is_stated(ran: _Ran, outcome: RunOutcome, rest: str) -> bool:
     """Return whether what follows a sentence states the failure openly: by its number, or by the name of its test."""
     sentences = [part for part in re.split(r"[.!?。！？]\s|\n", rest)[1:] if states_failure(part)]
@@ -345,6 +378,12 @@ def _is_stated(ran: _Ran, outcome: RunOutcome, rest: str) -> bool:
         last[0].strip() for match in found for name in match.groups() if name and (last := _LAST_WORD.search(name))
     }
     return any((failed and number.search(part)) or any(name in part for name in names) for part in sentences)
+
+
+def _is_open(statement: WorkStatement) -> bool:
+    """Return whether what follows a sentence states that a commit or a push was not made."""
+    sentences = re.split(r"[.!?。！？]\s*|\n", statement.rest)[1:]
+    return any(states_failure(part) and _OF_GIT.search(part) for part in sentences)
 
 
 def _refusal(receipt: Receipt, path: str, *, is_deleted: bool) -> str:

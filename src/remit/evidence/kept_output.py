@@ -30,7 +30,7 @@ _TELLING = tuple(
 )
 #: ... and what is only telling as a word, at the end of a line, or before a number or a hash.
 _TELLING_WORD = lazy_pattern(
-    r"\bok\b|\brc\b|warnings?$|=\d|ran \d+ tests?|> task \S*test\b|\[[\w./-]+ (?:\(root-commit\) )?[0-9a-f]{7,40}\]"
+    r"\bok\b|\brc\b|warnings?$|=\d|ran \d+ tests?|> task \S*test\b|\[[^\]\n]{1,200} [0-9a-f]{7,40}\]"
 )
 
 

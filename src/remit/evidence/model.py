@@ -427,8 +427,10 @@ class WorkStatement(msgspec.Struct, frozen=True, gc=False):
     #: Of a run: the number of tests that passed and that failed, if it states them.
     count: int | None = None
     failed: int | None = None
-    #: Of a shown run: its command line; empty: only its output is shown.
+    #: Of a run: the command line that is shown or named; empty: only an output or a check is.
     command: str = ""
+    #: Of a sentence: the word for the part that was tested or built.
+    only: str = ""
     #: Of a change, a commit or a push: what was done, and to which file.
     act: Act | None = None
     path: str = ""

@@ -347,18 +347,24 @@ class ReceiptIndex(SessionRecord):
 _MAX_GIT_LINE = 200
 _COMMITTED = lazy_pattern(r"^\[[^\]\n]{1,200} [0-9a-f]{7,40}\]", 8)
 _NOT_COMMITTED = lazy_pattern(
-    r"^.*(?:nothing to commit|nothing added to commit|no changes added to commit|Aborting commit|^fatal: |^error: |"
+    r"^.*(?:nothing to commit|nothing added to commit|no changes added to commit|Aborting commit|"
     r"hook (?:exited|failed)|husky - .*(?:failed|exited)|not a git repository|Please tell me who you are).*$",
     8,
 )
+#: Lines of git, but also of other programs: they count only if nothing else can have printed them.
+_FAILED = lazy_pattern(r"^(?:fatal: |error: |The following paths are ignored by).*$", 8)
 #: ... because there was nothing left to commit.
 _ALL_COMMITTED = lazy_pattern(r"nothing to commit")
 _NOTHING = lazy_pattern(r"nothing to commit|nothing added to commit|no changes added")
 #: A refusal of a commit in a line that also pushes.
-_REFUSED = lazy_pattern(r"added to commit|hook|husky|Aborting commit|tell me who you are")
+_REFUSED = lazy_pattern(
+    r"added to commit|hook|husky|Aborting commit|tell me who you are|pathspec|paths are ignored|commit object"
+)
 _PUSHED = lazy_pattern(r"^(?!\s*!).*(?: -> |Everything up-to-date|set up to track).*$", 8)
 _NOT_PUSHED = lazy_pattern(
-    r"^.*(?:\[(?:remote )?rejected\]|error: |fatal: |[Pp]ermission denied|Authentication failed|could not read).*$", 8
+    r"^.*(?:\[(?:remote )?rejected\]|error: failed to push|[Pp]ermission denied|Authentication failed"
+    r"|could not read).*$",
+    8,
 )
 #: Subcommands of git, and other programs, that also make commits or push them.
 _COMMITTING = frozenset({"commit", "merge", "cherry-pick", "revert", "am", "rebase", "pull", "commit-tree", "ci"})
@@ -377,8 +383,6 @@ class GitActs:
         self.failed: tuple[Receipt, str] | None = None
         #: The last attempt, if git or a hook refused it, with the line that was printed.
         self.refused: tuple[Receipt, str] | None = None
-        #: Whether another program may have done it.
-        self.has_unknown = False
 
     def add_commit(self, receipt: Receipt, verbs: Iterable[str]) -> None:
         """Add a command that may make a commit."""
@@ -403,19 +407,30 @@ class GitActs:
             self.done, self.failed, self.refused = (receipt, line), None, None
         elif is_done is False and (self.done is None or not _NOTHING.search(line)):
             self.failed = receipt, line
-        if _OTHER_COMMITS.search(receipt.command):
-            self.has_unknown = True
-            if receipt.exit in (0, None):
-                self.failed = None  # it may have done what failed before
+        if receipt.exit in (0, None) and _OTHER_COMMITS.search(receipt.command):
+            self.failed = self.refused = None  # it may have done what failed before
 
 
 def _last_line(receipt: Receipt) -> str:
-    """Return the last line that a call of git alone printed: a hook that refuses a commit may print anything."""
-    commands = simple_commands(receipt.command)
-    if not commands or any(simple.program != "git" and not simple.shows for simple in commands):
+    """Return the last line that was printed, if git is at the end of it: a hook that refuses a commit prints anything.
+
+    What is before it in a chain of `&&` failed, or git did: either way, it did not make a commit.
+    """
+    if not _is_at_end(receipt):
         return ""
     lines = [line.strip() for line in (receipt.output or "").split("\n") if line.strip()]
     return lines[-1][:_MAX_GIT_LINE] if lines else ""
+
+
+def _is_at_end(receipt: Receipt) -> bool:
+    """Return whether a line ends with git, and failed before or in it; a pipe replaces the status of git alone."""
+    commands = simple_commands(receipt.command)
+    own = [simple.program == "git" or (simple.shows and not simple.writes) for simple in commands]
+    if all(own):
+        return receipt.exit != 0 or any(simple.joined != "&&" for simple in commands[1:])
+    first = next((place for place, simple in enumerate(commands) if simple.program == "git"), 0)
+    is_chain = all(simple.joined == "&&" for simple in commands[1:])
+    return receipt.exit not in (0, None) and first > 0 and all(own[first:]) and is_chain
 
 
 def _committed(receipt: Receipt, verbs: Iterable[str]) -> tuple[bool | None, str]:
@@ -425,8 +440,9 @@ def _committed(receipt: Receipt, verbs: Iterable[str]) -> tuple[bool | None, str
     output = receipt.output or ""
     if good := _COMMITTED.search(output):
         return True, good[0].strip()[:_MAX_GIT_LINE]
-    if bad := _NOT_COMMITTED.search(output):
-        return False, bad[0].strip()[:_MAX_GIT_LINE]
+    bad = [*_NOT_COMMITTED.finditer(output)] or (_is_at_end(receipt) and [*_FAILED.finditer(output)])
+    if bad:
+        return False, bad[-1][0].strip()[:_MAX_GIT_LINE]
     return (receipt.exit == 0 and not receipt.failed) if receipt.exit is not None else None, ""
 
 
@@ -434,8 +450,10 @@ def _pushed(receipt: Receipt, verbs: Iterable[str]) -> tuple[bool | None, str]:
     if "push" not in verbs:
         return None, ""
     output = receipt.output or ""
-    if bad := _NOT_PUSHED.search(output):
+    if bad := _NOT_PUSHED.search(output) or (_is_at_end(receipt) and _FAILED.search(output)):
         return False, bad[0].strip()[:_MAX_GIT_LINE]
+    if "commit" in verbs and not _COMMITTED.search(output) and (refused := _NOT_COMMITTED.search(output)):
+        return False, refused[0].strip()[:_MAX_GIT_LINE]
     if good := _PUSHED.search(output):
         return True, good[0].strip()[:_MAX_GIT_LINE]
     return (receipt.exit == 0 and not receipt.failed) if receipt.exit is not None else None, ""

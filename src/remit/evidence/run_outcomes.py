@@ -24,16 +24,29 @@ _NOT_STARTED = lazy_pattern(
     r"|Missing script:|"
     r"^error: (?:Script|unknown command|no such (?:sub)?command)|: No module named |^make: \*\*\*"
     r"|^make\[\d+\]: \*\*\*|"
+    r"^error: script \"[^\"]+\" exited with code [1-9]|^\[[\w:.-]+\] ERROR task failed|^\s*ERROR  run failed: command|"
     r"ELIFECYCLE|error Command failed with exit code|^error: Recipe|Couldn't find a script named|"
     r"No such file or directory \(os error|executable file not found|No rule to make target"
 )
 #: ... each has one of these ...
 _NOT_STARTED_PARTS = (
     *("not found", "No such file", "Permission denied", "is not recognized", "npm", "Missing script", "error: ", "***"),
-    *("No module named", "ELIFECYCLE", "Command failed", "Couldn't find", "No rule to make"),
+    *(
+        "exited with code",
+        "task failed",
+        "run failed",
+        "No module named",
+        "ELIFECYCLE",
+        "Command failed",
+        "Couldn't find",
+        "No rule to make",
+    ),
 )
 #: ... but not one that only shows the output of the run.
 _SHOWING = lazy_pattern(r"\b(?:grep|rg|tail|head|tee|awk|sed|jq)\b")
+#: What a program that runs several tasks puts before their lines: `[lint:go] `, `web:build: `, `apps/web test: `.
+_TASK = lazy_pattern(r"(\[[\w:@/.-]{1,60}\]|[\w@/.-]{1,60}:[\w:-]{1,40}:|[\w@/.-]{1,60} [\w:-]{1,30}:) ")
+_WORD = lazy_pattern(r"[^\W_]+")
 _COUNT = lazy_pattern(
     r"(?<![\w.%-])(\d{1,7}(?:,\d{3})*)\s(?:tests?\s|specs?\s|examples?\s)?"
     r"(pass(?:ed|ing)?|successe?s?|fail(?:s|ed|ing|ures?)?|errors?|total|tests?|examples?|specs?|runs|scenarios?)\b"
@@ -94,11 +107,16 @@ def run_outcome(run: RunCommand, output: str | None, status: int | None, wanted:
 
 
 def read_outcome(
-    output: str, run: RunCommand | None = None, wanted: Check = "command", *, only_runners: bool = False
+    output: str,
+    run: RunCommand | None = None,
+    wanted: Check = "command",
+    *,
+    only_runners: bool = False,
+    command: str = "",
 ) -> RunOutcome:
     """Return the outcome that an output shows. Without a run, or with one that starts others, all runners are tried.
 
-    `only_runners`: what a shell or a package manager printed does not count.
+    `only_runners`: what a shell or a package manager printed does not count. `command`: what started the others.
     """
     is_any = run is None or run.is_indirect
     names = () if run is None else run.runners
@@ -112,6 +130,8 @@ def read_outcome(
         line = text.rstrip()[:MAX_LINE]
         if may_be_broken and not broken and _NOT_STARTED.search(line) and not _SHOWING.search(line):
             broken = line
+        if is_any:
+            line = _without_task(line, command or (run.words if run is not None else ""))
         if not printed.match(line):
             continue
         for runner in chosen:
@@ -124,6 +144,13 @@ def read_outcome(
                     summary.add(line, is_summary=is_summary, is_failure=is_failure)
                 break
     return _combined(list(summaries.values()), broken, is_of_tests=wanted in ("test", "command"))
+
+
+def _without_task(line: str, command: str) -> str:
+    """Return a line without the name of its task, which has a word of the command."""
+    task = _TASK.match(line)
+    is_own = task is not None and not {*_WORD.findall(task[1])}.isdisjoint(_WORD.findall(command))
+    return line[task.end() :] if task is not None and is_own else line
 
 
 @lru_cache(256)

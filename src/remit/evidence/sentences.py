@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, cast
 
 from msgspec.structs import replace
 
+from remit.evidence.find_runs import find_runs
 from remit.evidence.model import Act, Check, WorkStatement
 from remit.lazy import lazy_pattern
 
@@ -34,6 +35,7 @@ _END = lazy_pattern(r"(?<=[.!?])[\"')*]*(?=\s)|(?<=[。！？])")
 _EMPHASIS = lazy_pattern(r"\*{1,3}|(?<!\w)_{1,2}(?=\S)|(?<=\S)_{1,2}(?!\w)")
 _WORD = lazy_pattern(r"[^\s&/,+、和与]+")
 _PART = lazy_pattern(r"\{([a-z]+)\}")
+_COMMAND = lazy_pattern(r"(?:running )?`([^`]{2,200})`")
 
 
 class _Grammar(NamedTuple):
@@ -51,6 +53,7 @@ class _Grammar(NamedTuple):
     titles: frozenset[str]
     title: re.Pattern[str]
     failure: re.Pattern[str]
+    parts: dict[str, str]
 
 
 class _Paragraph(NamedTuple):
@@ -202,11 +205,10 @@ def _form(clause: str) -> list[WorkStatement] | None:
     grammar = _grammar()
     for act, pattern in grammar.acts.items():
         if form := pattern.fullmatch(clause):
-            named = [value for key, value in form.groupdict().items() if key.startswith(("path", "bare")) and value]
-            return [WorkStatement(clause, 0, act=act, path=named[0] if named else "")]
+            return [WorkStatement(clause, 0, act=act, path=_value(form, "path", "bare"))]
     for check, pattern in grammar.others.items():
-        if pattern.fullmatch(clause):
-            return [WorkStatement(clause, 0, check=check)]
+        if form := pattern.fullmatch(clause):
+            return [WorkStatement(clause, 0, check=check, only=_only(form))]
     for predicate in grammar.predicates.finditer(clause):
         if found := _subjects(clause[: predicate.start()], _number(predicate)):
             return found
@@ -214,20 +216,36 @@ def _form(clause: str) -> list[WorkStatement] | None:
 
 
 def _subjects(words: str, number: int | None) -> list[WorkStatement] | None:
-    """Return the statement about each subject: `the build and all 48 tests`."""
+    """Return the statement about each subject: `the build and all 48 tests`, "`cargo check`"."""
     found: list[WorkStatement] = []
     for part in re.split(r", and |, | and | & |、|和|与|と", words):
+        if (command := _COMMAND.fullmatch(part.strip())) and find_runs(command[1]):
+            found.append(WorkStatement(words, 0, check="command", command=command[1], count=number))
+            continue
         named = ((check, pattern.fullmatch(part)) for check, pattern in _grammar().subjects.items())
         check, match = next(((check, match) for check, match in named if match), (None, None))
         if check is None or match is None:
             return None
-        found.append(WorkStatement(words, 0, check=check, count=_number(match) or number))
+        count = _number(match) or number
+        found.append(WorkStatement(words, 0, check=check, count=count, only=_only(match)))
     return found
 
 
 def _number(match: re.Match[str]) -> int | None:
-    numbers = (value for key, value in match.groupdict().items() if key.startswith(("n", "of")) and value)
-    return next((int(number.replace(",", "")) for number in numbers), None)
+    number = _value(match, "n", "of")
+    return int(number.replace(",", "")) if number else None
+
+
+def _only(match: re.Match[str]) -> str:
+    """Return the part that a sentence names, as commands call it."""
+    word = _value(match, "only")
+    return _grammar().parts.get(word, word)
+
+
+def _value(match: re.Match[str], *names: str) -> str:
+    """Return what the first of these groups has that is not empty; a group is used several times with a number."""
+    groups = match.groupdict().items()
+    return next((value for key, value in groups if key.rstrip("0123456789") in names and value), "")
 
 
 @cache
@@ -255,6 +273,7 @@ def _grammar() -> _Grammar:
         frozenset(around["titles"].split()),
         one(around["title"]),
         re.compile(around["failure"]),
+        data["parts_of_tests"],
     )
 
 

@@ -53,7 +53,13 @@ async def _judge(parts: AttemptParts, answer: str) -> JudgedAnswer:
 
     def judge() -> JudgedAnswer:
         agents = [definition.name for definition in quiet_registry(load())]
-        session = AnsweredSession(calls=lambda: calls, agents=agents, asked=asked, has_subagents=lambda: True)
+        session = AnsweredSession(
+            calls=lambda: calls,
+            agents=agents,
+            asked=asked,
+            has_subagents=lambda: True,
+            has_printed=lambda name: any(name in (call.output or "") for call in calls),
+        )
         return FinalAnswer(answer, str(parts.root), session).check()
 
     return await asyncio.to_thread(judge)

@@ -13,7 +13,7 @@ from remit.clients.hooks.responses import Answer, block, merge, message
 from remit.clients.hooks.session_progress import record_stop
 from remit.clients.hooks.teams import untold_notices
 from remit.clients.transcripts.find import subagents_of
-from remit.clients.transcripts.reading import read_transcripts
+from remit.clients.transcripts.reading import has_printed, read_transcripts
 from remit.errors import UsageError
 from remit.evidence.receipts import Receipt
 from remit.final_answer import MAX_CHARACTERS, AnsweredSession, FalseStatement, FinalAnswer
@@ -121,15 +121,21 @@ def final_answer(answer: str, transcript: str, state: SessionState, context: Pro
         agents=(*context.contract, *_CLIENTS_AGENTS),
         asked=[entry.agent for entry in state.delegations.values()],
         has_subagents=lambda: bool(subagents_of(transcript)),
+        has_printed=lambda name: any(has_printed(path, name) for path in _files(transcript)),
     )
     return FinalAnswer(answer, context.project, session)
 
 
+def _files(transcript: str) -> list[str]:
+    """Return the transcripts of a session and of its subagents; none if that of the session cannot be read."""
+    return [transcript, *filter(is_readable, subagents_of(transcript))] if is_readable(transcript) else []
+
+
 def _calls(transcript: str) -> list[Receipt] | None:
-    if not is_readable(transcript):
+    paths = _files(transcript)
+    if not paths:
         return None
     calls: list[Receipt] = []
-    paths = [transcript, *(path for path in subagents_of(transcript) if is_readable(path))]
     try:
         for read in read_transcripts(paths):
             if not read.is_known:

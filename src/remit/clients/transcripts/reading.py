@@ -34,6 +34,9 @@ _BUFFER = 256 * 1024
 #: An escape in JSON. A character outside the first 65,536 has two, and `half` is one without the other.
 _ESCAPE = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.")
 _decoder = msgspec.json.Decoder(TranscriptLine)
+_any = msgspec.json.Decoder()
+#: What has the output of a call: in Claude Code, Codex, Copilot CLI and opencode.
+_OUTPUTS = ("tool_result", "function_call_output", "custom_tool_call_output", "tool.execution_complete", "tool")
 
 
 def read_transcripts(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Transcript]:
@@ -66,6 +69,28 @@ def read_transcript(path: str | os.PathLike[str], agent: str = "", *, name: str 
         skipped=skipped,
         is_known=any(reader.is_known for reader in readers),
     )
+
+
+def has_printed(path: str | os.PathLike[str], word: str) -> bool:
+    """Return whether the output of a call in a transcript has a word, also where its receipt keeps only some lines."""
+    file, _ = split_agent(os.fspath(path))
+    pattern, raw = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)"), word.encode() if word.isascii() else b""
+    try:
+        matching = (line for line in lines_of(file) if line is not None and raw in line)
+        return any(pattern.search(text) for line in matching for text in _printed(decode(line, _any)))
+    except (OSError, RecursionError):
+        return False
+
+
+def _printed(value: object, *, is_output: bool = False) -> Iterator[str]:
+    """Yield the texts in the outputs of calls, and not what a person or a model wrote."""
+    if isinstance(value, str) and is_output:
+        yield value
+    if isinstance(value, dict):
+        is_output = is_output or value.get("type") in _OUTPUTS
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for part in parts:
+        yield from _printed(part, is_output=is_output)
 
 
 def reader_of(client: str, path: str | os.PathLike[str], agent: str = "") -> AgentCalls:
