@@ -153,6 +153,7 @@ def test_the_full_size_of_a_part_is_measured_with_long(monkeypatch: pytest.Monke
 def test_a_name_of_no_bench_is_an_error_that_lists_them(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.syspath_prepend(BENCH)  # folders of tests that were imported since have modules of the same name
     monkeypatch.setattr(sys, "argv", ["run.py", "no such bench"])
     with pytest.raises(SystemExit) as end:
         run.main()

@@ -146,7 +146,8 @@ def test_changed_code_makes_the_recorded_findings_about_it_false(postgres: Postg
 
 def test_the_command_writes_a_report_and_needs_no_key_and_no_database(tmp_path: Path) -> None:
     kept = ("PATH", "HOME", "LANG")
-    variables = {name: os.environ[name] for name in kept if name in os.environ} | {"COLUMNS": "80"}
+    own = {"COLUMNS": "80", "REMIT_STATE": str(tmp_path / "state")}
+    variables = {name: os.environ[name] for name in kept if name in os.environ} | own
     command = [sys.executable, "-m", "remit", "demo"]
     done = subprocess.run(
         command, cwd=tmp_path, env=variables | {"PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True,
@@ -158,7 +159,7 @@ def test_the_command_writes_a_report_and_needs_no_key_and_no_database(tmp_path: 
     assert "qa-engineer sent back" in done.stderr
     report = tmp_path / re.findall(r"^report +(\S+)$", done.stdout, re.MULTILINE)[0]
     assert "Search text is pasted into SQL" in report.read_text(encoding="utf-8")
-    assert (tmp_path / ".remit/demo/shop/shop/catalog.py").is_file()
+    assert (tmp_path / "state/demo/shop/shop/catalog.py").is_file()
 
 
 def test_with_a_key_the_model_of_the_provider_is_asked(
@@ -174,6 +175,7 @@ def test_with_a_key_the_model_of_the_provider_is_asked(
     server = model({"conversations": turns})
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     key = {"ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": server.url, "PYTHONPATH": str(ROOT / "src")}
+    key["REMIT_STATE"] = str(tmp_path / "state")
     command = [sys.executable, "-m", "remit", "demo"]
     done = subprocess.run(command, cwd=tmp_path, env=kept | key, capture_output=True, text=True, check=False)
 

@@ -64,7 +64,7 @@ def folder(tmp_path: Path) -> Path:
         (("agents", "list"), 0),
         (("check", "text.md"), 1),
         (("merge", "text.md"), 0),
-        (("gate", "check", "--help"), 0),
+        (("gate", "status", "--help"), 0),
         (("rules",), 0),
         (("help", "all"), 0),
         *(((command, "--help"), 0) for command in ("run", "review", "serve", "mcp", "jobs", "plan", "worker", "demo")),

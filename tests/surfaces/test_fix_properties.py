@@ -105,7 +105,7 @@ class Shop:
         try:
             file = self.root / "AGENTS.md"
             verdicts = check_text(file.read_text(), str(file), OPTIONS, sources)
-            holding = [one.at for verdict in verdicts for one in verdict.evidence.checked if one.reliability is None]
+            holding = [one.at for verdict in verdicts for one in verdict.evidence.checked if not one.fails]
             text = fix_text(file.read_text(), str(file), OPTIONS, sources).text
         finally:
             sources.close()
@@ -161,7 +161,7 @@ def verified(shop: Shop, *words: str) -> Ran:
 def false_claims(shop: Shop) -> int:
     """Return how many claims of the guide are accused."""
     answer = verified(shop, "--format", "json").json
-    return sum(claim["reliability"] is not None for result in answer["results"] for claim in result["claims"])
+    return sum(claim["fails"] for result in answer["results"] for claim in result["claims"])
 
 
 @settings(max_examples=25)

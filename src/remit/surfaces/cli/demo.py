@@ -15,7 +15,7 @@ def command(*, is_recorded: bool, form: str) -> int:
 
     Three subagents review the shop. With a key for a model, that model is used, which costs money; without one, a
     recording plays the model. The jobs, tools, checks, corrections and the merge are those of `remit review`. The
-    database is removed at the end; the copy of the shop and the report stay in the folder `demo` of the data folder.
+    database is removed at the end; the copy of the shop and the report stay in the folder `demo` of the state folder.
 
     \b
     Examples:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -15,6 +15,7 @@ from starlette.responses import Response, StreamingResponse
 
 from remit.clients.hooks.recorded_project import current_project
 from remit.errors import EnvironmentBroken, UsageError
+from remit.gate.record_store import store_path
 from remit.operations.jobs import whole_number
 from remit.store import jobs
 from remit.store.database import Patience
@@ -28,7 +29,7 @@ KEEPALIVE_SECONDS = 15.0
 _MAX_TOPICS = 20
 _TOPIC = re.compile(r"(?:job|plan):\d{1,19}|jobs|plans|workers|sessions")
 _TYPE = "text/event-stream"
-#: The topic of the sessions that hooks record as files, and how often their folders are looked at.
+#: The topic of the sessions that hooks record, and how often their files are looked at.
 _SESSIONS = "sessions"
 _LOOK_SECONDS = 1.0
 
@@ -55,7 +56,7 @@ class StreamCount:
 
 
 async def watch_sessions(folder: Path, feed: ChangeFeed) -> None:
-    """Tell open pages, until cancelled, when the files of the project's sessions change."""
+    """Tell open pages, until cancelled, when the stored sessions of the project change."""
     folders = current_project(str(folder)).folders
     seen = await asyncio.to_thread(_newest, folders)
     while True:
@@ -66,11 +67,11 @@ async def watch_sessions(folder: Path, feed: ChangeFeed) -> None:
 
 
 def _newest(folders: list[str]) -> int:
-    """Return the newest time of the files in some folders."""
+    """Return the newest time of the files in which the sessions of some folders are stored."""
     newest = 0
-    for folder in folders:
-        with suppress(OSError), os.scandir(folder) as entries:  # a folder that does not exist yet, or a removed file
-            newest = max(newest, *(entry.stat(follow_symlinks=False).st_mtime_ns for entry in entries), 0)
+    for folder, ending in product(folders, ("", "-wal")):
+        with suppress(OSError):  # nothing is stored yet, or all of the log is in the file
+            newest = max(newest, Path(store_path(folder) + ending).stat().st_mtime_ns)
     return newest
 
 
