@@ -113,7 +113,7 @@ async def test_cancel_ends_the_plan(play: Play) -> None:
 
 async def test_the_text_of_an_answer_reaches_all_retried_delegations(play: Play) -> None:
     words = "look in legacy instead"
-    turns = {words: says(result("one"))}
+    turns = {f"task of {name}\n\nA person adds: {words}": says(result(name)) for name in ("one", "two", "three")}
     async with play(conversations={**BAD, **turns, **NEXT}) as fleet:
         async with begun(fleet, TWO) as run:
             await run.drive()
