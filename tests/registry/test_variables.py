@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from remit import resolve
 from remit.errors import UsageError
-from remit.registry.resolution import MAX_FILLED, fill_variables
+from remit.registry.definition import MAX_FILLED, fill_variables
 from remit.testing import registry
 
 

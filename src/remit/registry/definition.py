@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -25,6 +27,9 @@ ISOLATIONS = ("worktree",)
 NO_CONTRACT = "none"
 CONTRACTS = (NO_CONTRACT, "v2", "v1")
 CLAIMS = "claims"
+_VARIABLE = re.compile(r"\{\{\s*([A-Za-z_][\w.-]{0,63})\s*\}\}")
+#: The maximum number of characters of all values that are filled into a body.
+MAX_FILLED = 1024 * 1024
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -173,6 +178,35 @@ def digest_of(data: bytes | str) -> str:
     """Return the SHA-256 digest of data, as it is stored and shown."""
     data = data.encode("utf-8", "replace") if isinstance(data, str) else data
     return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+class FilledBody(NamedTuple):
+    """A body with its variables filled in, variables without a value, and values without a variable."""
+
+    text: str
+    missing: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    is_too_long: bool = False
+
+
+def fill_variables(body: str, declared: Mapping[str, str | None], values: Mapping[str, Any]) -> FilledBody:
+    """Fill the variables of a body. `declared` has their defaults; a variable without a value is not replaced."""
+    passed = {name: value for name, value in values.items() if value is not None}
+    values = {name: _text(value) for name, value in {**declared, **passed}.items() if value is not None}
+    names = {match[1] for match in _VARIABLE.finditer(body)}
+    missing = sorted(name for name in declared if name in names and name not in values)
+    unused = sorted(name for name in passed if name not in names)
+    if sum(len(values.get(match[1], "")) for match in _VARIABLE.finditer(body)) > MAX_FILLED:
+        return FilledBody(body, tuple(missing), tuple(unused), is_too_long=True)
+    text = _VARIABLE.sub(lambda match: values.get(match[1], match[0]), body)
+    return FilledBody(text, tuple(missing), tuple(unused))
+
+
+def _text(value: Any) -> str:
+    try:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):  # JSON cannot represent the value
+        return str(value)
 
 
 def as_request(request: JobRequest | Mapping[str, Any]) -> tuple[JobRequest, list[str]]:
