@@ -71,12 +71,13 @@ def serve(folder: Path, how: str) -> str:
 
 
 @pytest.fixture
-def configure(quiet: None, tmp_path: Path) -> Callable[[str], None]:
-    """Write a configuration of a server with extra code to the current folder."""
+def configure(quiet: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Write a configuration of a server with extra code, and name it as the person does."""
 
     def written(how: str) -> None:
         line = serve(tmp_path, how)
         Path("remit.toml").write_text(f'[mcp_servers]\ndocs = "{line}"\n', encoding="utf-8")
+        monkeypatch.setenv("REMIT_CONFIG", str(Path("remit.toml").absolute()))
 
     return written
 
