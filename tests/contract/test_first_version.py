@@ -31,7 +31,10 @@ CODE = {
     "src/repositories/user.ts": {5: "export class UserRepository {", 34: "  findByEmail(email: string) {"},
     "src/middleware/jwt.ts": {15: "export function JWTMiddleware() {"},
     "src/config/auth.ts": {12: "export const auth = {};"},
-    "src/config/jwt.ts": {5: "export const JWTConfig = {", 8: "const JWT_SECRET = 'hardcoded-secret-key-123'; // CRITICAL"},
+    "src/config/jwt.ts": {
+        5: "export const JWTConfig = {",
+        8: "const JWT_SECRET = 'hardcoded-secret-key-123'; // CRITICAL",
+    },
     "src/models/user.ts": {12: "export class UserModel {"},
     "src/routes/auth.ts": {78: "routes.use(auth);"},
     "src/routes/index.ts": {45: "routes.use(users);"},

@@ -56,14 +56,15 @@ USES = {
 
 
 @pytest.fixture
-def configured(quiet: None, tmp_path: Path) -> None:
-    """Write a configuration with a server to the current folder."""
+def configured(quiet: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write a configuration with a server, and name it as the person does."""
     program = tmp_path / "server.py"
     program.write_text(SERVER, encoding="utf-8")
     broken = f"{sys.executable} -c 'raise SystemExit(3)'"
     Path("remit.toml").write_text(
         f'[mcp_servers]\ndocs = "{sys.executable} {program}"\nbroken = "{broken}"\n', encoding="utf-8"
     )
+    monkeypatch.setenv("REMIT_CONFIG", str(Path("remit.toml").absolute()))
 
 
 def offered(fleet: Fleet) -> list[str]:

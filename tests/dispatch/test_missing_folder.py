@@ -12,6 +12,7 @@ from support.waiting import until_async
 from remit.configuration import load
 from remit.dispatch import worker as workers
 from remit.dispatch.health import health_facts
+from remit.dispatch.submit import Queueing
 from remit.dispatch.worker import Worker
 from remit.reports.job_text import event_lines, job_lines
 from remit.reports.layout import plain_lines
@@ -73,9 +74,9 @@ async def test_a_cancelled_job_without_its_folder_ends(play: Play) -> None:
 
 async def test_the_worker_of_a_command_ends_a_job_without_its_folder(play: Play) -> None:
     async with play(DONE) as fleet:
-        number = await fleet.submit()
+        number = await fleet.submit(queueing=Queueing(first_queue="run-here"))
         shutil.rmtree(fleet.project)
-        await Worker(fleet.database, fleet.settings, is_listed=False).run(until_idle=True)
+        await Worker(fleet.database, fleet.settings, queues=["run-here"], is_listed=False).run(until_idle=True)
         job = await fleet.job(number)
         assert (job.outcome, job.error) == ("error", f"the folder {fleet.project} does not exist on this host")
         assert fleet.requests == []

@@ -36,8 +36,7 @@ def visits(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     async def nothing(*_: object) -> None:
         pass
 
-    for name in ("_supervise", "_send_notices"):
-        monkeypatch.setattr(Worker, name, nothing)
+    monkeypatch.setattr(Worker, "_supervise", nothing)
 
     @asynccontextmanager
     async def connection(self: Database) -> AsyncIterator[Any]:
@@ -102,7 +101,9 @@ async def test_a_job_costs_the_same_number_of_visits_among_ten_times_as_many(
                 request = JobRequest(prompt=f"task {number}", subagent_def="keeper")
                 await submitting.insert(
                     fleet.database,
-                    submitting.Submission(request=request, brief=brief, workspace=str(fleet.project)),
+                    submitting.Submission(
+                        request=request, brief=brief, workspace=str(fleet.project), project=fleet.settings.project
+                    ),
                 )
             all_visits.clear()
             await Worker(fleet.database, fleet.settings, runners={"nothing": _nothing}).run(until_idle=True)
@@ -131,7 +132,9 @@ async def test_a_job_takes_four_statements_besides_those_of_its_conversation(pla
         brief = msgspec.structs.replace(await fleet.brief(await fleet.job(await fleet.submit())), runner="nothing")
         await fleet.work()
         request = JobRequest(prompt="task", subagent_def="keeper")
-        wanted = submitting.Submission(request=request, brief=brief, workspace=str(fleet.project))
+        wanted = submitting.Submission(
+            request=request, brief=brief, workspace=str(fleet.project), project=fleet.settings.project
+        )
         statements.clear()
         await submitting.insert(fleet.database, wanted)
         assert statements == [query("jobs.submit")], "no BEGIN and COMMIT"
