@@ -239,15 +239,6 @@ def list_results(folder: str, session: str) -> list[KeptResult]:
     return [kept for name in _names(session_folder) if (kept := _load(os.path.join(session_folder, name))) is not None]
 
 
-def sessions_with_results(folder: str, since: float = 0.0) -> list[str]:
-    """Return the sessions with reports of which some were stored after a time, by the names of their files."""
-    try:
-        with os.scandir(os.path.join(folder, "results")) as entries:
-            return sorted(entry.name for entry in entries if entry.is_dir() and entry.stat().st_mtime >= since)
-    except OSError:
-        return []
-
-
 def latest_result(folder: str, session: str, agent_id: str) -> KeptResult | None:
     """Return the latest report of one subagent."""
     session_folder, ending = _session_folder(folder, session), "." + safe_name(agent_id)
